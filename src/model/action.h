@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the core decides: orders to the shell, and events (decisions that need no hand). All are journalled before any of
+ * them leaves the process. The absence of an action is never an order.
+ */
+#include <stdint.h>
+#include <stdbool.h>
+#include "model/limits.h"
+#include "model/identity.h"
+#include "model/reason.h"
+
+enum action_kind {
+        ACTION_NONE,
+        ACTION_READ,     /* order: look at this device now */
+        ACTION_QUEUED,   /* answer to a request: it waits; why */
+        ACTION_GRANTED,  /* answer: reserved; why it and not another */
+        ACTION_REFUSED,  /* answer to a request or a call: why not, and nothing changed */
+        ACTION_ACTIVE,   /* collected */
+        ACTION_RENEWED,
+        ACTION_WAITING,  /* what keeps an entry waiting changed */
+        ACTION_DRAINING, /* ended in the books, memory still there */
+        ACTION_ORPHANED,
+        ACTION_ENDED,    /* gone from the books, exactly once */
+        ACTION_WARNING,  /* about a lease: slot nearly over, wrong card, over-use */
+        ACTION_DEVICE,   /* about a device */
+        ACTION_STRANGER, /* somebody without a lease came or went */
+        ACTION_EYES,
+        ACTION_RESTARTED,
+        ACTION_KIND_N,
+};
+
+struct action {
+        uint8_t kind;        /* enum action_kind */
+        uint32_t device;     /* index, or UINT32_MAX */
+        uint64_t id;         /* 1, 2, 3 … over the life of the journal: the event id */
+        uint64_t token;      /* of the request or call it answers; 0 = nobody's */
+        uint64_t lease_id;   /* 0 = about no lease */
+        uint32_t uid;        /* owner of the lease, or of the stranger */
+        uint8_t priority;
+        uint64_t bytes;      /* of the lease, or of the stranger */
+        struct identity process; /* the stranger, or the misplaced process */
+        struct reason why;
+};
+
+struct actions {
+        uint32_t n;
+        bool more; /* the list was full: step again with a TICK at the same time */
+        struct action items[ACTIONS_MAX];
+};
+
+const char *action_kind_name(enum action_kind kind); /* "granted" … as the event stream names it */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One row of the one queue (design 2, 4.2). The order is computed, not stored: what is stored is only what happened (when
+ * it came, how long it stood on hold, since when it is head).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/ref.h"
+#include "model/way_out.h"
+
+enum entry_kind {
+        ENTRY_NONE, /* an empty row */
+        ENTRY_REQUEST,
+        ENTRY_THAW, /* a parked lease that wants back */
+        ENTRY_KIND_N,
+};
+
+/* What keeps an entry waiting; each change is an event, so that the wait can be told. */
+enum wait_kind {
+        WAIT_NOT_LOOKED, /* new */
+        WAIT_READING,    /* the device's reading is too old or unsettled */
+        WAIT_NO_ROOM,    /* head: not enough is free */
+        WAIT_BEHIND,     /* would fit, but would delay the head */
+        WAIT_NO_ROOM_BEHIND, /* does not fit, and stands behind a head */
+        WAIT_BLOCKED,    /* the head without a start blocks (30-minute rule) */
+        WAIT_NO_DEVICE,  /* none of its devices is usable now */
+        WAIT_ON_HOLD,
+        WAIT_KIND_N,
+};
+
+struct entry {
+        uint32_t generation; /* of this row; survives its being emptied */
+        uint8_t kind;        /* enum entry_kind */
+        uint8_t priority;    /* base */
+        uint8_t wait_kind;   /* enum wait_kind, as last told */
+        bool is_head;        /* head of head_device, with a finite start or blocking */
+        bool head_is_finite; /* it has (had) a finite start: it stays head */
+        bool stepped_aside;  /* blocked as long as it was allowed to */
+        uint64_t id;         /* arrival order, never reused */
+        struct ref lease;
+        uint32_t user; /* row in the world's users */
+        uint64_t demand_bytes;
+        uint64_t devices;      /* bit mask */
+        uint64_t limit_ms;     /* how long it will run at most; 0 = no word on it */
+        uint64_t arrived_ms;   /* first arrival */
+        uint64_t held_ms;      /* total time on hold: does not count as waiting */
+        uint64_t held_since_ms; /* 0 = not on hold */
+        uint64_t give_up_ms;   /* when its wait is over; 0 = never */
+        struct ways_out ways;
+
+        uint32_t head_device;      /* while is_head */
+        uint64_t head_since_ms;    /* 0 = never was */
+        uint64_t start_ms;         /* computed start while head; 0 = unknown */
+        uint64_t block_since_ms;   /* 30-minute rule: since when it blocks; 0 = does not */
+        uint64_t block_until_ms;   /* when it steps aside */
+};
+
+const char *entry_kind_name(enum entry_kind kind);
+const char *wait_kind_name(enum wait_kind kind);

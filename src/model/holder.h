@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One row of the table of everything that occupies a device (design 2, 4.1): what it was promised, what it has, how it
+ * could give it back. "Unattributed" is no row: it is the residue of the sums (arbiter/free.h).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/identity.h"
+#include "model/ref.h"
+#include "model/way_out.h"
+
+enum holder_kind {
+        HOLDER_NONE, /* an empty row */
+        HOLDER_DISPLAY,
+        HOLDER_LEASE,
+        HOLDER_TENANT,
+        HOLDER_CLAIM,
+        HOLDER_STRANGER,
+        HOLDER_KIND_N,
+};
+
+enum claim_kind {
+        CLAIM_NONE,
+        CLAIM_HEAD,    /* of a queue head for its later start: lent to backfill and to who passes */
+        CLAIM_PLAN,    /* of a running reclaim plan: never lent */
+        CLAIM_BOOKING, /* of a booking that is due: never lent */
+};
+
+struct holder {
+        uint32_t generation; /* of this row; survives its being emptied */
+        uint8_t kind;        /* enum holder_kind */
+        uint8_t claim_kind;  /* enum claim_kind, for HOLDER_CLAIM */
+        bool used_known;     /* false: the driver gave no figure for at least one of its processes; never 0 then */
+        bool managed;        /* managed memory: its figure is known to be incomplete and counts as unknown */
+        bool pinned;         /* may not be preempted; without an end it lowers the ceiling */
+        bool protected;      /* may never be touched at all; lowers the ceiling */
+        bool uncollected;    /* a grant nobody has collected: a reservation with a known use of 0 */
+        uint32_t device;     /* index */
+        uint64_t reserved_bytes;
+        uint64_t used_bytes;    /* what the driver listed for it, also where incomplete */
+        uint64_t pin_end_ms;    /* 0 = pinned without an end */
+        uint64_t idle_since_ms; /* 0 = not idle */
+        uint32_t n_processes;   /* listed on this device */
+        struct ways_out ways;
+        struct ref lease;        /* HOLDER_LEASE; for a stranger: the lease whose tree it is in, when it sits on another
+                                    card than granted */
+        struct ref entry;        /* HOLDER_CLAIM of a head: whose */
+        struct identity process; /* HOLDER_STRANGER; none for the row shared by strangers beyond the table */
+};
+
+/* Is its figure good for sums? Managed memory hides from the process list, so such a figure is not. */
+static inline bool holder_reading_is_known(const struct holder *h)
+{
+        return h->used_known && !h->managed;
+}
+
+const char *holder_kind_name(enum holder_kind kind);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A lease: an explicit promise of N bytes on a device to a process tree, a cgroup, a connection or a heartbeat (design 2).
+ * It exists from the request on (queued) until it is ended and its memory is gone. One function changes its state
+ * (lease_next), by one table; names, docs and man page come from the same table.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/identity.h"
+#include "model/limits.h"
+#include "model/ref.h"
+#include "model/way_out.h"
+
+enum lease_state {
+        LEASE_NONE, /* an empty row */
+        LEASE_QUEUED,
+        LEASE_GRANTED, /* reserved, nobody collected it yet */
+        LEASE_ACTIVE,
+        LEASE_ASKING,
+        LEASE_HELD,
+        LEASE_PARKED,
+        LEASE_THAWING,
+        LEASE_DRAINING, /* ended in the books, memory still on the device */
+        LEASE_ORPHANED, /* its command is gone, workers live: counted in full */
+        LEASE_STUCK,
+        LEASE_LOST,  /* its device is lost */
+        LEASE_ENDED, /* a moment only: the row is emptied in the same step */
+        LEASE_STATE_N,
+};
+
+enum lease_event {
+        LEASE_EVENT_GRANT,
+        LEASE_EVENT_ACTIVATE,    /* collected */
+        LEASE_EVENT_END,         /* released, cancelled, expired, not collected, refused: no owner any more */
+        LEASE_EVENT_OWNER_GONE,  /* the command ended while workers live */
+        LEASE_EVENT_MEMORY_GONE, /* the device shows nothing of it any more */
+        LEASE_EVENT_DEVICE_LOST,
+        LEASE_EVENT_DEVICE_BACK,
+        LEASE_EVENT_N,
+};
+
+/* Why a lease ended, as every answer and event names it. */
+enum end_reason {
+        END_NONE,
+        END_RELEASED,       /* by its owner */
+        END_RELEASED_ADMIN, /* by an administrator */
+        END_OWNER_EXITED,   /* the process it was bound to is gone */
+        END_CONNECTION_CLOSED,
+        END_EXPIRED,       /* no heartbeat within its TTL */
+        END_NOT_COLLECTED, /* granted, and nobody took it for 60 s */
+        END_WAIT_OVER,     /* waited as long as it was willing to */
+        END_CANCELLED,     /* left the queue */
+        END_OWNER_GONE_WHILE_AWAY, /* not there any more when the daemon came back */
+        END_REBOOTED,
+        END_WORKERS_GONE, /* orphaned, and the last worker is gone */
+        END_REASON_N,
+};
+
+enum binding_kind {
+        BINDING_PROCESS,    /* lives as long as a process (and its tree) does */
+        BINDING_CONNECTION, /* lives as long as the client's connection */
+        BINDING_HEARTBEAT,  /* lives as long as somebody renews it */
+        BINDING_KIND_N,
+};
+
+struct binding {
+        uint8_t kind;          /* enum binding_kind */
+        struct identity owner; /* BINDING_PROCESS: who must live; otherwise who asked (for display and attribution) */
+        struct identity root;  /* the command itself once it runs (activate); its tree is the lease's */
+        uint64_t cgroup_id;    /* inode of the cgroup the command was put in; 0 = none */
+        uint64_t ttl_ms;       /* BINDING_HEARTBEAT */
+};
+
+struct lease {
+        uint32_t generation; /* of this row; survives its being emptied */
+        uint8_t state;       /* enum lease_state */
+        uint8_t priority;    /* 1 … 5, base */
+        uint8_t kept_rank;   /* the ⌈e⌉ of its grant, kept for 30 min or its slot if shorter (design 4.2) */
+        uint8_t end_reason;  /* enum end_reason, once draining */
+        bool managed;
+        bool kill_at_end;
+        bool slot_warned;
+        bool over_time;   /* its slot is over: ranks as a filler */
+        bool misplaced;   /* memory of it was seen on another card, and said */
+        bool owner_gone;  /* its owner ended; workers may live (orphaned) */
+        bool backfilled;  /* went ahead of a head as backfill: may be reclaimed for that head */
+        uint64_t id;      /* 1, 2, 3 … never reused; "L17" for people */
+        uint32_t uid;     /* owner */
+        uint32_t user;    /* row in the world's users */
+        uint64_t bytes;   /* what was asked for, resolved */
+        uint64_t devices; /* bit mask of devices it may be on */
+        uint32_t device;  /* index, once granted */
+        uint64_t slot_ms; /* --for; 0 = no limit */
+        uint64_t arrived_ms;
+        uint64_t granted_ms; /* 0 = not yet */
+        uint64_t active_ms;  /* 0 = not yet */
+        uint64_t ended_ms;   /* when it left the books (draining) */
+        uint64_t slot_end_ms; /* 0 = none */
+        uint64_t renewed_ms;  /* the last heartbeat */
+        uint64_t waited_ms;   /* before its grant */
+        uint64_t ledger_set_aside_bytes; /* backfill by checkpoint: room kept in the ledger for it */
+        struct binding binding;
+        struct ways_out ways;
+        struct ref holder;       /* its row in the holder table, once granted */
+        struct ref entry;        /* its place in the queue, while it has one */
+        struct ref backfill_for; /* the head it went ahead of */
+        char name[NAME_MAX_BYTES];
+        char consumer[NAME_MAX_BYTES]; /* under which costs and peaks are remembered */
+};
+
+enum { LEASE_ID_TEXT_MAX = 24 };
+
+/* The only way a state changes. Returns LEASE_NONE when the table has no such edge: the caller's bug or a late event. */
+enum lease_state lease_next(enum lease_state state, enum lease_event event);
+const char *lease_state_name(enum lease_state state);
+const char *lease_event_name(enum lease_event event);
+const char *end_reason_name(enum end_reason reason); /* machine form, "owner-exited" */
+const char *end_reason_text(enum end_reason reason); /* for people, "the process it was bound to is gone" */
+const char *binding_kind_name(enum binding_kind kind);
+const char *lease_id_text(uint64_t id, char buf[LEASE_ID_TEXT_MAX]); /* "L17" */
+bool lease_id_parse(const char *text, uint64_t *ret_id);             /* "L17" or "17" */
+/* Does it count on its device (a holder row with its reservation)? */
+bool lease_state_holds(enum lease_state state);
+
+enum { PRIORITY_URGENT = 1, PRIORITY_INTERACTIVE, PRIORITY_NORMAL, PRIORITY_BATCH, PRIORITY_FILLER };
+const char *priority_name(unsigned priority);                /* "urgent" … ; "?" outside 1…5 */
+bool priority_parse(const char *text, uint8_t *ret_priority); /* number or name */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The most of everything (design 3.1). Full is a refusal that names the limit, never a surprise. The tables are plain
+ * arrays inside struct world; pages nobody wrote to cost nothing.
+ */
+enum {
+        DEVICES_MAX = 64,
+        LEASES_MAX = 4096,
+        ENTRIES_MAX = 1024, /* queue entries in view */
+        PROCESSES_MAX = 16384,
+        OCCUPANCIES_MAX = 16384, /* (process, device) pairs */
+        HOLDERS_MAX = 8192,      /* leases, strangers, displays, tenants, claims; strangers beyond share one row a device */
+        USERS_MAX = 1024,
+        ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */
+        ROWS_MAX = 1024,    /* processes one reading may list */
+
+        UUID_TEXT_MAX = 96, /* NVML's own buffer size, NUL included */
+        DEVICE_NAME_MAX = 96,
+        PCI_TEXT_MAX = 32,
+        NAME_MAX_BYTES = 64, /* lease name, consumer; NUL included */
+        BLOCKERS_MAX = 8,    /* how many "who is in the way" a reason carries; the rest is counted */
+        ACTIONS_MAX = 256,   /* orders and events of one step; what is left goes on at the next (actions.more) */
+};

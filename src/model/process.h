@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Facts about processes that were seen with device memory, and what they have where. The facts come once, at first sight;
+ * the memory comes with each reading.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/identity.h"
+#include "model/limits.h"
+#include "model/ref.h"
+
+enum { COMM_MAX = 16 };
+
+struct process {
+        struct identity identity;
+        uint32_t uid;
+        uint32_t ppid;
+        uint64_t cgroup_id; /* inode of its cgroup v2 folder; 0 = unknown */
+        uint32_t n_ancestors;
+        struct identity ancestors[ANCESTORS_MAX]; /* parent first */
+        struct ref lease;                         /* once attributed it stays so, also when it is re-parented */
+        char comm[COMM_MAX];                      /* as the kernel has it, any bytes; NUL-terminated here */
+};
+
+enum row_flags {
+        ROW_USED_KNOWN = 1 << 0,
+        ROW_COMPUTE = 1 << 1,
+        ROW_GRAPHICS = 1 << 2,
+        ROW_MPS = 1 << 3,
+        ROW_GHOST = 1 << 4, /* the driver lists a pid that /proc does not have */
+};
+
+/* One line of a reading, and one (process, device) pair in the world. Sorted by (device, pid, start). */
+struct occupancy {
+        struct identity identity; /* start 0 for a ghost */
+        uint64_t used_bytes;
+        uint32_t device;
+        uint32_t flags; /* enum row_flags */
+        struct ref holder;
+};

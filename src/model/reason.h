@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Why a decision was made, as data (design 3.1): the rule, the figures it rested on, who is in the way. `lessor why` tells
+ * it to a person, a test asserts it, the journal keeps it.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include "model/limits.h"
+
+enum rule {
+        RULE_NONE,
+        /* granted */
+        RULE_FITS,          /* first in the queue, and it fits into what is free */
+        RULE_PASSES_HEAD,   /* more important than the waiting head by the margin */
+        RULE_ENDS_IN_TIME,  /* backfill: ends before the head's computed start */
+        RULE_FITS_BESIDE,   /* backfill: the head can still be placed at its start beside it */
+        RULE_RECLAIMABLE,   /* backfill: can be taken back without the ledger */
+        RULE_LEDGER_SET_ASIDE, /* backfill: can be checkpointed, and room in the ledger is set aside for it */
+        /* waits */
+        RULE_NO_ROOM,       /* head: not enough is free */
+        RULE_BEHIND_HEAD,   /* fits, but would delay the head */
+        RULE_NO_ROOM_BEHIND_HEAD,
+        RULE_HEAD_BLOCKS,   /* the head has waited 30 min without a start: new non-reclaimable work waits too */
+        RULE_READING_STALE, /* no reading young enough (driver silent, or just changed) */
+        RULE_READING_UNSETTLED,
+        RULE_NO_USABLE_DEVICE,
+        RULE_ON_HOLD,
+        RULE_STEPPED_ASIDE, /* blocked as long as it may; keeps its rank */
+        RULE_BLOCKING_BEGAN,
+        /* refused */
+        RULE_NEVER_FITS,          /* above the ceiling of every device it may use */
+        RULE_WOULD_WAIT,          /* --no-wait, and it cannot start now */
+        RULE_PRIORITY_CEILING,    /* asked for more than this caller may */
+        RULE_URGENT_NEEDS_SLOT,   /* priority 1 needs a slot and a way out */
+        RULE_UNKNOWN_DEVICE,      /* names a device that is not here */
+        RULE_LIMIT_LEASES,        /* a table is full: the limit is in figures.limit */
+        RULE_LIMIT_ENTRIES,
+        RULE_LIMIT_WAITING_PER_USER,
+        RULE_LIMIT_USERS,
+        RULE_LIMIT_HOLDERS,
+        RULE_NO_DEVICES,          /* there is no device at all */
+        /* requests about a lease */
+        RULE_NOT_FOUND,
+        RULE_NOT_OWNER,
+        RULE_WRONG_STATE,
+        /* life of a lease */
+        RULE_ENDED,       /* figures.end says why */
+        RULE_DRAINING,    /* its memory is still on the device */
+        RULE_DRAINED,
+        RULE_ORPHANED,    /* the command is gone, workers live */
+        RULE_ACTIVATED,
+        RULE_SLOT_WARNING,
+        RULE_SLOT_OVER,   /* ranks as a filler from now on */
+        RULE_OTHER_DEVICE, /* memory of a lease appeared on another card than granted */
+        RULE_OVER_USE,     /* uses more than it reserved */
+        /* devices and strangers */
+        RULE_DEVICE_FOUND,
+        RULE_DEVICE_CHANGED, /* its health changed */
+        RULE_STRANGER_SEEN,
+        RULE_STRANGER_GONE,
+        RULE_EYES_STALE,  /* the driver does not answer: nothing is granted */
+        RULE_EYES_BACK,
+        RULE_RESTARTED,
+        RULE_N,
+};
+
+enum blocker_kind {
+        BLOCKER_NONE,
+        BLOCKER_DRIVER,
+        BLOCKER_DISPLAY,
+        BLOCKER_LEASE,
+        BLOCKER_TENANT,
+        BLOCKER_CLAIM,
+        BLOCKER_STRANGER,
+        BLOCKER_UNATTRIBUTED,
+        BLOCKER_PINNED,
+        BLOCKER_PROTECTED,
+        BLOCKER_KIND_N,
+};
+
+struct blocker {
+        uint8_t kind;      /* enum blocker_kind */
+        uint32_t pid;      /* a stranger's */
+        uint64_t lease_id; /* a lease's, or the head's whose claim it is */
+        uint64_t bytes;    /* what it takes away */
+        uint64_t end_ms;   /* when it ends by its slot; 0 = unknown */
+};
+
+/* Figures that do not apply are 0; where 0 would be an answer, the rule says which figures count. */
+struct reason {
+        uint16_t rule;      /* enum rule */
+        uint16_t end;       /* enum end_reason, for RULE_ENDED and RULE_DRAINING */
+        uint32_t place;     /* in the queue, 1 = first */
+        uint32_t n_waiting; /* entries in the queue */
+        uint32_t limit;     /* of a full table; or the smallest priority allowed */
+        uint64_t need_bytes;
+        uint64_t free_bytes;    /* of the device, by 4.1 */
+        uint64_t lent_bytes;    /* what the head lends on top */
+        uint64_t ceiling_bytes; /* of the best device it may use */
+        uint64_t total_bytes;
+        uint64_t used_bytes;
+        uint64_t reserved_bytes;
+        uint64_t head_lease_id;   /* who is head of the device */
+        uint64_t start_ms;        /* the head's computed start (or this one's expected start); 0 = unknown */
+        uint64_t reading_age_ms;
+        uint32_t n_blockers;      /* all of them; the first BLOCKERS_MAX are listed, biggest first */
+        struct blocker blockers[BLOCKERS_MAX];
+};
+
+const char *rule_name(enum rule rule); /* machine form, "never-fits" */
+const char *blocker_kind_name(enum blocker_kind kind);
+/*
+ * One sentence for a person, with figures. @now_ms turns start_ms into "in 9 min". Never longer than @buf_size;
+ * returns @buf. Pure: no locale, no clock.
+ */
+const char *reason_text(const struct reason *reason, uint64_t now_ms, char *buf, size_t buf_size);
+enum { REASON_TEXT_MAX = 768 };
