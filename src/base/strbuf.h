@@ -17,7 +17,7 @@ struct strbuf {
 };
 
 void strbuf_init(struct strbuf *sb, size_t max_bytes);
-void strbuf_fini(struct strbuf *sb); /* fine on a zeroed one, and twice */
+void strbuf_fini(struct strbuf *sb);  /* fine on a zeroed one, and twice */
 void strbuf_reset(struct strbuf *sb); /* empties, keeps the memory, clears failed */
 void strbuf_append(struct strbuf *sb, const void *data, size_t n_bytes);
 void strbuf_puts(struct strbuf *sb, const char *text);
