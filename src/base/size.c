@@ -137,7 +137,7 @@ static const char *why_no_unit(const char *name)
 {
         if ((name[0] == 'e' || name[0] == 'E') && (is_digit(name[1]) || name[1] == '-' || name[1] == '+'))
                 return "it has an exponent, write the number out or use a unit";
-        if (name[0] == 'x' || name[0] == 'X')
+        if ((name[0] == 'x' || name[0] == 'X') && name[1] != '\0')
                 return "it is hexadecimal";
         if (strlen(name) == 2 && name[1] == 'b')
                 return "that unit means bits; write GB, G or g";
@@ -184,7 +184,7 @@ int size_parse(const char *what, const char *text, struct size *ret, struct erro
 static const char *const binary_names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 static const char *const decimal_names[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
 
-/* value / unit with @digits (0 … 2) after the point, rounded to nearest; in units of 10^-digits. */
+/* value / unit, rounded to nearest, counted in parts of 1 / @scale. */
 static uint64_t rounded(uint64_t value, uint64_t unit, uint64_t scale)
 {
         return (uint64_t) (((unsigned __int128) value * scale + unit / 2) / unit);
@@ -217,7 +217,7 @@ const char *size_text_short(uint64_t bytes, char buf[SIZE_TEXT_MAX])
                 i++;
         }
         /* 22.5 GiB is exact as it is; 1500 MiB is exact one unit further down, and better known by that name */
-        if (i > 0 && !exact_in_hundredths(bytes, unit) && bytes % (unit / 1024) == 0) {
+        if (i > 1 && !exact_in_hundredths(bytes, unit) && bytes % (unit / 1024) == 0) {
                 (void) snprintf(buf, SIZE_TEXT_MAX, "%" PRIu64 " %s", bytes / (unit / 1024), binary_names[i - 1]);
                 return buf;
         }
