@@ -186,7 +186,7 @@ struct eyes_reading {
         uint64_t used_bytes; /* total - free of the driver, never its own "used" */
         enum eyes_error memory_error;
         int32_t memory_rc;
-        bool settled; /* total, list, total agreed (at most 3 tries); false whenever memory or list are not valid */
+        bool settled; /* total, list, total agreed (up to 3 retries); false whenever memory or list are not valid */
         bool per_process_valid;  /* the rows belong to this look */
         uint64_t rows_taken_ms;  /* when the rows were read: older than taken_ms when the list was refused or rejected and the
                                     last good one stands here with its age; 0 = never, and no rows */
