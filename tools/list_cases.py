@@ -13,7 +13,7 @@ import sys
 
 # F17 and S02 are words of their own; A1 or I3 could be anything (a key, a control code), so these count only as the first
 # word of a row's name ("B12 ..."), after "example", "invariant" or "case", or as the head of a function's name (b12_...).
-PLAIN = re.compile(r"(?<![A-Za-z0-9])([FS]\d{2,3})(?![A-Za-z0-9])")
+PLAIN = re.compile(r"(?<![A-Za-z0-9])([FS]\d{2}|F1\d{2})(?![A-Za-z0-9])")
 NAMED = re.compile(r"(?:\"|\b(?:[Ee]xamples?|[Ii]nvariants?|[Cc]ases?)[ _:]+)((?:[A-I]\d{1,2}(?:[,/ ]+|(?![A-Za-z0-9])))+)")
 HEAD = re.compile(r"\b(?:test_|case_|example_)?([a-is]\d{1,3})_[a-z]")
 
