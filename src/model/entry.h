@@ -37,6 +37,7 @@ struct entry {
         bool is_head;        /* head of head_device, with a finite start or blocking */
         bool head_is_finite; /* it has (had) a finite start: it stays head */
         bool stepped_aside;  /* blocked as long as it was allowed to */
+        bool no_wait;        /* starts at the first good look at its devices, or is given up */
         uint64_t id;         /* arrival order, never reused */
         struct ref lease;
         uint32_t user; /* row in the world's users */

@@ -46,7 +46,7 @@ struct holder {
         struct ref lease;        /* HOLDER_LEASE; for a stranger: the lease whose tree it is in, when it sits on another
                                     card than granted */
         struct ref entry;        /* HOLDER_CLAIM of a head: whose */
-        struct identity process; /* HOLDER_STRANGER; none for the row shared by strangers beyond the table */
+        struct identity process; /* HOLDER_STRANGER */
 };
 
 /* Is its figure good for sums? Managed memory hides from the process list, so such a figure is not. */

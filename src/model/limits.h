@@ -9,8 +9,10 @@ enum {
         LEASES_MAX = 4096,
         ENTRIES_MAX = 1024, /* queue entries in view */
         PROCESSES_MAX = 16384,
-        OCCUPANCIES_MAX = 16384, /* (process, device) pairs */
-        HOLDERS_MAX = 8192,      /* leases, strangers, displays, tenants, claims; strangers beyond share one row a device */
+        OCCUPANCIES_MAX = 16384, /* (process, device) pairs; what a reading lists beyond stays unattributed */
+        /* one for each lease and each stranger there can be, and a display, a head's claim and some tenants a device: the
+         * table of holders is never full before one of the others is */
+        HOLDERS_MAX = LEASES_MAX + OCCUPANCIES_MAX + 16 * DEVICES_MAX,
         USERS_MAX = 1024,
         ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */
         ROWS_MAX = 1024,    /* processes one reading may list */
@@ -20,5 +22,6 @@ enum {
         PCI_TEXT_MAX = 32,
         NAME_MAX_BYTES = 64, /* lease name, consumer; NUL included */
         BLOCKERS_MAX = 8,    /* how many "who is in the way" a reason carries; the rest is counted */
-        ACTIONS_MAX = 256,   /* orders and events of one step; what is left goes on at the next (actions.more) */
+        ACTIONS_MAX = 2560,  /* orders and events of one step: a reading may show ROWS_MAX strangers come and as many gone;
+                                what is left goes on at the next step (actions.more) */
 };

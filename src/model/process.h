@@ -12,8 +12,15 @@
 
 enum { COMM_MAX = 16 };
 
+enum process_state {
+        PROCESS_LIVE,
+        PROCESS_UNCONFIRMED, /* known from before the eyes or the daemon came back; its end may have been missed */
+        PROCESS_ENDED,       /* its pidfd says so; stays until the device does not list it any more */
+};
+
 struct process {
         struct identity identity;
+        uint8_t state; /* enum process_state */
         uint32_t uid;
         uint32_t ppid;
         uint64_t cgroup_id; /* inode of its cgroup v2 folder; 0 = unknown */

@@ -38,7 +38,6 @@ enum rule {
         RULE_LIMIT_ENTRIES,
         RULE_LIMIT_WAITING_PER_USER,
         RULE_LIMIT_USERS,
-        RULE_LIMIT_HOLDERS,
         RULE_NO_DEVICES,          /* there is no device at all */
         /* requests about a lease */
         RULE_NOT_FOUND,
@@ -53,7 +52,6 @@ enum rule {
         RULE_SLOT_WARNING,
         RULE_SLOT_OVER,   /* ranks as a filler from now on */
         RULE_OTHER_DEVICE, /* memory of a lease appeared on another card than granted */
-        RULE_OVER_USE,     /* uses more than it reserved */
         /* devices and strangers */
         RULE_DEVICE_FOUND,
         RULE_DEVICE_CHANGED, /* its health changed */

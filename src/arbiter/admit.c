@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include "arbiter/actions.h"
+#include "arbiter/admit.h"
+#include "arbiter/ceiling.h"
+#include "arbiter/free.h"
+#include "arbiter/life.h"
+#include "arbiter/project.h"
+#include "arbiter/queue.h"
+#include "arbiter/rank.h"
+#include "arbiter/usage.h"
+#include "base/number.h"
+#include "placement/pick.h"
+
+/* One device during one pass. */
+struct lane {
+        bool looked;
+        bool usable;
+        bool fresh;
+        bool pending;          /* somebody would start here but for the reading: nobody else does, heads stay as they are */
+        struct sums now;       /* without the claims of heads: those are lent to whoever may go ahead */
+        uint64_t claim_bytes;  /* of the head of before */
+        struct entry *old_head;
+        struct entry *head;    /* of this pass: the first in line that cannot start here */
+        bool blocks;           /* it has no start in sight and has waited 30 min */
+        unsigned head_rank;
+        struct projection start; /* of the head */
+};
+
+struct pass {
+        struct world *world;
+        struct actions *out;
+        struct newcomer *newcomer;
+        uint32_t place; /* of the entry being looked at */
+        uint32_t n_waiting;
+        struct lane lanes[DEVICES_MAX];
+};
+
+/* How an entry stands on one device. */
+struct standing {
+        bool starts;
+        uint64_t room_bytes;
+        uint16_t rule; /* enum rule: why it starts, or waits */
+};
+
+bool device_is_fresh(const struct world *w, uint32_t device)
+{
+        const struct device *dev = &w->devices[device];
+
+        if (!w->eyes_answering)
+                return false;
+        if (!dev->used_known)
+                return dev->budget_bytes != 0; /* an administrator's budget is all there is */
+        return dev->settled && dev->reading_ms != 0 && dev->reading_ms >= dev->changed_ms &&
+               u64_sub0(w->now_ms, dev->reading_ms) <= w->config.reading_max_age_ms;
+}
+
+static struct lane *lane_of(struct pass *p, uint32_t device)
+{
+        struct lane *lane = &p->lanes[device];
+        const struct world *w = p->world;
+
+        if (lane->looked)
+                return lane;
+        lane->looked = true;
+        lane->usable = device_is_usable(&w->devices[device]);
+        lane->fresh = device_is_fresh(w, device);
+        sums_of_device(w, device, &lane->now);
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD && h->device == device) {
+                        sums_take_out(&lane->now, h);
+                        lane->claim_bytes += h->reserved_bytes;
+                }
+        }
+        for (uint32_t i = 0; i < w->n_entries; i++)
+                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
+                        lane->old_head = &p->world->entries[i];
+        return lane;
+}
+
+static uint64_t ledger_room_bytes(const struct world *w)
+{
+        uint64_t taken = w->ledger_charged_bytes;
+
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0)
+                        taken += w->leases[i].ledger_set_aside_bytes;
+        return u64_sub0(w->config.ledger_cap_bytes, taken);
+}
+
+static struct holder reservation_of(uint64_t bytes)
+{
+        return (struct holder) { .kind = HOLDER_LEASE, .used_known = true, .uncollected = true, .reserved_bytes = bytes };
+}
+
+static bool runs_beyond(const struct world *w, const struct entry *e, uint64_t start_ms)
+{
+        return e->limit_ms == 0 || w->now_ms + e->limit_ms > start_ms;
+}
+
+static bool head_fits_beside(const struct lane *lane, const struct entry *e)
+{
+        struct sums then = lane->start.at_start;
+        struct holder more = reservation_of(e->demand_bytes);
+
+        sums_add(&then, &more);
+        return sums_fit(&then, lane->head->demand_bytes);
+}
+
+/* May @e go ahead of the head of this lane, and why? RULE_BEHIND_HEAD or RULE_HEAD_BLOCKS: it may not. */
+static enum rule rule_ahead_of_head(const struct pass *p, const struct lane *lane, const struct entry *e)
+{
+        const struct world *w = p->world;
+
+        if (rank_passes(&w->config, e->priority, lane->head_rank))
+                return RULE_PASSES_HEAD;
+        if (!lane->start.finite && !lane->blocks)
+                return RULE_FITS; /* such a head claims nothing */
+        if (lane->start.finite) {
+                if (!runs_beyond(w, e, lane->start.start_ms))
+                        return RULE_ENDS_IN_TIME;
+                if (head_fits_beside(lane, e))
+                        return RULE_FITS_BESIDE;
+        }
+        if (ways_out_without_ledger(&e->ways))
+                return RULE_RECLAIMABLE;
+        if ((ways_out_usable(&e->ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && e->demand_bytes <= ledger_room_bytes(w))
+                return RULE_LEDGER_SET_ASIDE;
+        return lane->blocks ? RULE_HEAD_BLOCKS : RULE_BEHIND_HEAD;
+}
+
+static struct standing stand(const struct pass *p, const struct lane *lane, const struct entry *e)
+{
+        struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
+        bool fits = e->demand_bytes <= s.room_bytes;
+
+        if (!lane->head) {
+                bool passes = lane->old_head && lane->old_head != e &&
+                              rank_passes(&p->world->config, e->priority,
+                                          entry_rank(&p->world->config, lane->old_head, p->world->now_ms));
+                s.rule = !fits ? RULE_NO_ROOM : passes ? RULE_PASSES_HEAD : RULE_FITS;
+                s.starts = fits;
+                return s;
+        }
+
+        enum rule rule = rule_ahead_of_head(p, lane, e);
+        bool may = rule != RULE_BEHIND_HEAD && rule != RULE_HEAD_BLOCKS;
+        s.starts = may && fits;
+        s.rule = (uint16_t) (fits || rule == RULE_HEAD_BLOCKS ? rule : RULE_NO_ROOM_BEHIND_HEAD);
+        return s;
+}
+
+static uint64_t lease_id_of_entry(struct world *w, const struct entry *e)
+{
+        const struct lease *lease = e ? world_lease_get(w, e->lease) : NULL;
+        return lease ? lease->id : 0;
+}
+
+static void fill_reason(struct pass *p, struct reason *why, uint32_t device, const struct entry *e,
+                        const struct standing *s)
+{
+        struct world *w = p->world;
+        const struct lane *lane = &p->lanes[device];
+        const struct entry *head = lane->head ? lane->head : lane->old_head;
+        struct sums booked;
+
+        sums_of_device(w, device, &booked);
+        *why = (struct reason) {
+                .rule = s->rule,
+                .place = p->place,
+                .n_waiting = p->n_waiting,
+                .need_bytes = e->demand_bytes,
+                .free_bytes = sums_free_bytes(&booked),
+                .total_bytes = booked.total_bytes,
+                .used_bytes = booked.used_bytes,
+                .reserved_bytes = booked.reserved_bytes,
+                .reading_age_ms = u64_sub0(w->now_ms, w->devices[device].reading_ms),
+        };
+        if (head != e)
+                why->head_lease_id = lease_id_of_entry(w, head);
+        why->lent_bytes = s->starts && e->demand_bytes > why->free_bytes ? e->demand_bytes - why->free_bytes : 0;
+}
+
+void admit_drop_entry(struct world *w, struct entry *e)
+{
+        struct ref ref = world_entry_ref(w, e);
+
+        for (uint32_t i = 0; i < w->n_holders; i++)
+                if (w->holders[i].kind == HOLDER_CLAIM && ref_equal(w->holders[i].entry, ref))
+                        world_holder_drop(w, &w->holders[i]);
+        /* Who went ahead of it owes it nothing any more, and the ledger room kept for that is free again. */
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && ref_equal(w->leases[i].backfill_for, ref)) {
+                        w->leases[i].backfilled = false;
+                        w->leases[i].backfill_for = (struct ref) { 0 };
+                        w->leases[i].ledger_set_aside_bytes = 0;
+                }
+
+        struct lease *lease = world_lease_get(w, e->lease);
+        if (lease)
+                lease->entry = (struct ref) { 0 };
+        w->users[e->user].n_waiting--;
+        world_entry_drop(w, e);
+}
+
+/* A head's claim gives way to what goes ahead on loan from it. */
+static void shrink_claim(struct world *w, uint32_t device)
+{
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                struct holder *h = &w->holders[i];
+                if (h->kind != HOLDER_CLAIM || h->claim_kind != CLAIM_HEAD || h->device != device)
+                        continue;
+
+                struct sums sums;
+                sums_of_device(w, device, &sums);
+                uint64_t debt = u64_sub0(sums_committed_bytes(&sums), sums.total_bytes);
+                h->reserved_bytes = u64_sub0(h->reserved_bytes, debt);
+                if (h->reserved_bytes == 0)
+                        world_holder_drop(w, h);
+        }
+}
+
+static void grant(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+{
+        struct world *w = p->world;
+        struct lane *lane = &p->lanes[device];
+        struct lease *lease = world_lease_get(w, e->lease);
+        struct holder *h = world_holder_new(w, HOLDER_LEASE, device);
+        assert(h && lease); /* the table of holders is sized for every lease */
+
+        struct reason why;
+        fill_reason(p, &why, device, e, s);
+
+        h->reserved_bytes = e->demand_bytes;
+        h->uncollected = true;
+        h->managed = lease->managed;
+        h->ways = lease->ways;
+        h->lease = world_lease_ref(w, lease);
+
+        lease->state = (uint8_t) lease_next((enum lease_state) lease->state, LEASE_EVENT_GRANT);
+        lease->device = device;
+        lease->holder = world_holder_ref(w, h);
+        lease->granted_ms = w->now_ms;
+        lease->renewed_ms = w->now_ms;
+        lease->waited_ms = entry_waited_ms(e, w->now_ms);
+        lease->kept_rank = (uint8_t) entry_rank(&w->config, e, w->now_ms);
+        lease->slot_end_ms = lease->slot_ms != 0 ? w->now_ms + lease->slot_ms : 0;
+        if (lane->head && s->rule >= RULE_ENDS_IN_TIME && s->rule <= RULE_LEDGER_SET_ASIDE) {
+                lease->backfilled = true;
+                lease->backfill_for = world_entry_ref(w, lane->head);
+                lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
+                if (runs_beyond(w, e, lane->start.start_ms) && s->rule == RULE_FITS_BESIDE)
+                        sums_add(&lane->start.at_start, h);
+        }
+        sums_add(&lane->now, h);
+
+        struct user *user = &w->users[lease->user];
+        usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
+
+        struct newcomer *mine = p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e)) ? p->newcomer : NULL;
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                if (p->lanes[d].old_head == e)
+                        p->lanes[d].old_head = NULL;
+        admit_drop_entry(w, e);
+        shrink_claim(w, device);
+
+        struct action *a = actions_add_lease(w, p->out, ACTION_GRANTED, lease, &why);
+        if (mine) {
+                a->token = mine->token;
+                mine->granted = true;
+                mine->decided = true;
+                if (mine->collected)
+                        life_set_active(w, lease, mine->token, p->out);
+        }
+}
+
+static enum wait_kind wait_kind_of(enum rule rule)
+{
+        switch ((unsigned) rule) {
+        case RULE_READING_STALE:
+        case RULE_READING_UNSETTLED:
+                return WAIT_READING;
+        case RULE_BEHIND_HEAD:
+                return WAIT_BEHIND;
+        case RULE_NO_ROOM_BEHIND_HEAD:
+                return WAIT_NO_ROOM_BEHIND;
+        case RULE_HEAD_BLOCKS:
+                return WAIT_BLOCKED;
+        case RULE_NO_USABLE_DEVICE:
+                return WAIT_NO_DEVICE;
+        case RULE_ON_HOLD:
+                return WAIT_ON_HOLD;
+        }
+        return WAIT_NO_ROOM;
+}
+
+/* Tell why it waits, when that changed (@start_changed: its computed start came or went). */
+static void tell_wait(struct pass *p, struct entry *e, const struct reason *why, bool start_changed)
+{
+        struct world *w = p->world;
+        enum wait_kind kind = wait_kind_of((enum rule) why->rule);
+        bool changed = e->wait_kind != kind || start_changed;
+
+        e->wait_kind = (uint8_t) kind;
+        if (p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e))) {
+                p->newcomer->why = *why;
+                p->newcomer->decided = kind != WAIT_READING;
+                return;
+        }
+        if (e->no_wait && kind != WAIT_READING) {
+                /* It was only waiting for a good look, and this was one. */
+                struct lease *lease = world_lease_get(w, e->lease);
+                struct reason over = *why;
+                over.rule = RULE_WOULD_WAIT;
+                over.end = END_WAIT_OVER;
+                actions_add_lease(w, p->out, ACTION_ENDED, lease, &over);
+                w->users[lease->user].n_leases--;
+                admit_drop_entry(w, e);
+                world_lease_drop(w, lease);
+                return;
+        }
+        if (changed)
+                actions_add_lease(w, p->out, ACTION_WAITING, world_lease_get(w, e->lease), why);
+}
+
+/* The 30-minute rule: a head without a start in sight blocks for as long as it had waited when that began. Returns false
+ * when it has stepped aside. */
+static bool keep_blocking(struct pass *p, struct entry *e, bool *ret_blocks)
+{
+        struct world *w = p->world;
+        uint64_t waited_ms = entry_waited_ms(e, w->now_ms);
+
+        *ret_blocks = false;
+        if (e->stepped_aside)
+                return false;
+        if (waited_ms < w->config.block_after_ms)
+                return true;
+
+        struct lease *lease = world_lease_get(w, e->lease);
+        if (e->block_since_ms == 0) {
+                e->block_since_ms = w->now_ms != 0 ? w->now_ms : 1;
+                e->block_until_ms = w->now_ms + u64_min(waited_ms, w->config.block_max_ms);
+                actions_add_lease(w, p->out, ACTION_WARNING, lease,
+                                  &(struct reason) { .rule = RULE_BLOCKING_BEGAN, .start_ms = e->block_until_ms });
+        }
+        if (w->now_ms >= e->block_until_ms) {
+                e->stepped_aside = true;
+                e->head_is_finite = false;
+                actions_add_lease(w, p->out, ACTION_WARNING, lease, &(struct reason) { .rule = RULE_STEPPED_ASIDE });
+                return false;
+        }
+        *ret_blocks = true;
+        return true;
+}
+
+/* Which of its devices is it head of: where it already is, else where it can start first, else the lowest. */
+static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *ret_device, struct projection *ret_start)
+{
+        const struct world *w = p->world;
+        bool found = false;
+
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(e->devices & (UINT64_C(1) << d)))
+                        continue;
+                struct lane *lane = lane_of(p, d);
+                if (!lane->usable || lane->head || lane->pending)
+                        continue;
+
+                struct projection start;
+                project_start(w, d, &lane->now, e, &start);
+                bool stays = e->is_head && e->head_device == d;
+                bool better = !found || stays || (start.finite && !ret_start->finite) ||
+                              (start.finite && start.start_ms < ret_start->start_ms);
+                if (!better)
+                        continue;
+                *ret_device = d;
+                *ret_start = start;
+                found = true;
+                if (stays)
+                        break;
+        }
+        return found;
+}
+
+/* @e cannot start: if one of its devices has no head yet, it is that head. */
+static bool become_head(struct pass *p, struct entry *e)
+{
+        struct world *w = p->world;
+        uint32_t device;
+        struct projection start = { 0 };
+        if (e->no_wait || !choose_head_lane(p, e, &device, &start))
+                return false;
+
+        bool blocks = false;
+        if (!start.finite && !keep_blocking(p, e, &blocks))
+                return false;
+
+        struct lane *lane = &p->lanes[device];
+        bool start_changed = e->is_head && e->start_ms != (start.finite ? start.start_ms : 0);
+        lane->head = e;
+        lane->head_rank = entry_rank(&w->config, e, w->now_ms);
+        lane->blocks = blocks;
+        lane->start = start;
+
+        if (!e->is_head || e->head_device != device) {
+                for (uint32_t i = 0; i < w->n_holders; i++) /* a claim left on another device */
+                        if (w->holders[i].kind == HOLDER_CLAIM && w->holders[i].device != device &&
+                            ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+                                world_holder_drop(w, &w->holders[i]);
+                if (lane->old_head && lane->old_head != e) {
+                        lane->old_head->is_head = false;
+                        lane->old_head->start_ms = 0;
+                }
+        }
+        e->is_head = true;
+        e->head_device = device;
+        if (e->head_since_ms == 0)
+                e->head_since_ms = w->now_ms != 0 ? w->now_ms : 1;
+        e->head_is_finite = e->head_is_finite || start.finite;
+        e->start_ms = start.finite ? start.start_ms : 0;
+
+        struct reason why;
+        fill_reason(p, &why, device, e, &(struct standing) { .rule = RULE_NO_ROOM });
+        why.start_ms = e->start_ms;
+        reason_add_holders(&why, w, device);
+        tell_wait(p, e, &why, start_changed);
+        return true;
+}
+
+/* Behind the heads of all its devices: which of them it would come closest on. */
+static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+{
+        struct reason why;
+
+        fill_reason(p, &why, device, e, s);
+        if (why.rule == RULE_NO_ROOM)
+                reason_add_holders(&why, p->world, device);
+        tell_wait(p, e, &why, false);
+}
+
+static void wait_for_reading(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+{
+        const struct device *dev = &p->world->devices[device];
+        struct standing wait = *s;
+        struct reason why;
+
+        wait.starts = false;
+        wait.rule = dev->settled || dev->reading_ms == 0 ? RULE_READING_STALE : RULE_READING_UNSETTLED;
+        fill_reason(p, &why, device, e, &wait);
+        p->lanes[device].pending = true;
+        if (p->world->eyes_answering)
+                actions_read(p->world, p->out, device);
+        tell_wait(p, e, &why, false);
+}
+
+static void look_at(struct pass *p, struct entry *e)
+{
+        struct world *w = p->world;
+        struct pick picks[DEVICES_MAX];
+        struct standing standings[DEVICES_MAX];
+        size_t n_picks = 0;
+        uint32_t unread = NO_DEVICE, nearest = NO_DEVICE;
+
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(e->devices & (UINT64_C(1) << d)))
+                        continue;
+                struct lane *lane = lane_of(p, d);
+                if (!lane->usable)
+                        continue;
+
+                standings[d] = stand(p, lane, e);
+                if (nearest == NO_DEVICE || standings[d].room_bytes > standings[nearest].room_bytes)
+                        nearest = d;
+                if (!standings[d].starts && !(e->no_wait && !lane->fresh))
+                        continue;
+                if (!lane->fresh || lane->pending) {
+                        if (unread == NO_DEVICE)
+                                unread = d;
+                        continue;
+                }
+                picks[n_picks++] = (struct pick) { .device = d, .free_bytes = standings[d].room_bytes };
+        }
+
+        if (nearest == NO_DEVICE) {
+                struct reason why = { .rule = RULE_NO_USABLE_DEVICE,
+                                      .place = p->place,
+                                      .n_waiting = p->n_waiting,
+                                      .need_bytes = e->demand_bytes };
+                tell_wait(p, e, &why, false);
+                return;
+        }
+        if (n_picks != 0 && e->kind == ENTRY_REQUEST) {
+                uint32_t device = picks[pick_best_fit(picks, n_picks)].device;
+                grant(p, e, device, &standings[device]);
+                return;
+        }
+        if (unread != NO_DEVICE) {
+                wait_for_reading(p, e, unread, &standings[unread]);
+                return;
+        }
+        if (!become_head(p, e))
+                stay_behind(p, e, nearest, &standings[nearest]);
+}
+
+/* Heads that are heads no longer, and what each head claims: what is free, up to its demand, never more than 4.1 leaves. */
+static void settle_lane(struct pass *p, uint32_t device)
+{
+        struct world *w = p->world;
+        struct lane *lane = &p->lanes[device];
+        struct holder *claim = NULL;
+
+        if (!lane->looked || lane->pending)
+                return;
+        if (lane->old_head && lane->old_head->kind != ENTRY_NONE && lane->old_head != lane->head &&
+            lane->old_head->is_head && lane->old_head->head_device == device) {
+                lane->old_head->is_head = false;
+                lane->old_head->start_ms = 0;
+        }
+
+        bool claims = lane->head && (lane->start.finite || lane->blocks);
+        uint64_t want = claims ? u64_min(lane->head->demand_bytes, sums_free_bytes(&lane->now)) : 0;
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                struct holder *h = &w->holders[i];
+                if (h->kind != HOLDER_CLAIM || h->claim_kind != CLAIM_HEAD || h->device != device)
+                        continue;
+                if (want != 0 && !claim && ref_equal(h->entry, world_entry_ref(w, lane->head)))
+                        claim = h;
+                else
+                        world_holder_drop(w, h);
+        }
+        if (want == 0)
+                return;
+        if (!claim)
+                claim = world_holder_new(w, HOLDER_CLAIM, device);
+        assert(claim);
+        claim->claim_kind = CLAIM_HEAD;
+        claim->entry = world_entry_ref(w, lane->head);
+        claim->reserved_bytes = want;
+}
+
+void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer)
+{
+        uint32_t order[ENTRIES_MAX];
+        uint32_t n = queue_order(w, order);
+        if (n == 0)
+                return;
+
+        struct pass p = { .world = w, .out = out, .newcomer = newcomer, .n_waiting = n };
+        for (uint32_t i = 0; i < n; i++) /* so that a head that stopped being one is noticed */
+                if (w->entries[order[i]].is_head)
+                        (void) lane_of(&p, w->entries[order[i]].head_device);
+        for (uint32_t i = 0; i < n; i++) {
+                struct entry *e = &w->entries[order[i]];
+                if (!actions_have_room(out, 8))
+                        return;
+
+                p.place = i + 1;
+                if (e->held_since_ms != 0) {
+                        struct reason why = { .rule = RULE_ON_HOLD, .place = p.place, .n_waiting = n,
+                                              .need_bytes = e->demand_bytes };
+                        tell_wait(&p, e, &why, false);
+                        continue;
+                }
+                look_at(&p, e);
+        }
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                settle_lane(&p, d);
+}

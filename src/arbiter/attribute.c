@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arbiter/attribute.h"
+#include "base/number.h"
+
+static bool lease_covers(const struct lease *lease, struct identity id)
+{
+        return (!identity_is_none(lease->binding.root) && identity_equal(lease->binding.root, id)) ||
+               (!identity_is_none(lease->binding.owner) && identity_equal(lease->binding.owner, id));
+}
+
+static uint64_t untaken_bytes(const struct world *w, const struct lease *lease)
+{
+        const struct holder *h = &w->holders[lease->holder.index];
+        return u64_sub0(h->reserved_bytes, h->used_bytes);
+}
+
+/* Of several that match equally near: on the right device before elsewhere, then the emptiest, then the oldest. */
+static bool is_better(const struct world *w, const struct lease *a, const struct lease *b, uint32_t device)
+{
+        if (!b)
+                return true;
+        if ((a->device == device) != (b->device == device))
+                return a->device == device;
+        if (untaken_bytes(w, a) != untaken_bytes(w, b))
+                return untaken_bytes(w, a) > untaken_bytes(w, b);
+        return a->id < b->id;
+}
+
+static const struct lease *best_lease(const struct world *w, uint32_t device, struct identity id, uint64_t cgroup_id)
+{
+        const struct lease *best = NULL;
+
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                if (w->lease_ids[i] == 0)
+                        continue;
+                const struct lease *lease = &w->leases[i];
+                if (!lease_state_holds((enum lease_state) lease->state) || lease->state == LEASE_DRAINING)
+                        continue;
+
+                bool matches = cgroup_id != 0 ? lease->binding.cgroup_id == cgroup_id : lease_covers(lease, id);
+                if (matches && is_better(w, lease, best, device))
+                        best = lease;
+        }
+        return best;
+}
+
+struct ref attribute_process(const struct world *w, const struct process *process, uint32_t device)
+{
+        const struct lease *lease = best_lease(w, device, process->identity, 0);
+
+        if (!lease && process->cgroup_id != 0)
+                lease = best_lease(w, device, process->identity, process->cgroup_id);
+        for (uint32_t i = 0; !lease && i < process->n_ancestors; i++)
+                lease = best_lease(w, device, process->ancestors[i], 0);
+        return lease ? world_lease_ref(w, lease) : (struct ref) { 0 };
+}
+
+uint32_t attribute_count_workers(const struct world *w, const struct lease *lease)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < w->n_occupancies; i++) {
+                const struct occupancy *o = &w->occupancies[i];
+                if (!ref_equal(o->holder, lease->holder) || identity_equal(o->identity, lease->binding.owner))
+                        continue;
+
+                /* The table is sorted, so this is a binary search. */
+                struct process *p = world_process_find((struct world *) (uintptr_t) w, o->identity);
+                n += p && p->state != PROCESS_ENDED;
+        }
+        return n;
+}
+
+bool attribute_finds_strangers_of(const struct world *w, const struct lease *lease)
+{
+        struct ref ref = world_lease_ref(w, lease);
+
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                if (ref_is_none(w->processes[i].lease) &&
+                    ref_equal(attribute_process(w, &w->processes[i], lease->device), ref))
+                        return true;
+        return false;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which lease a process belongs to: by its own identity or that of an ancestor (nearest first), or by its cgroup. Once
+ * attributed it stays, also when it is re-parented.
+ */
+#include <stdbool.h>
+#include "model/world.h"
+
+/* Finds the lease of @process for memory on @device (several leases may share one owner, a shell script's: the one on that
+ * device with the most of its reservation not taken yet). A none ref where there is none. */
+struct ref attribute_process(const struct world *world, const struct process *process, uint32_t device);
+/* Processes of the lease that are alive as far as is known, and listed on its device; its owner itself not counted. */
+uint32_t attribute_count_workers(const struct world *world, const struct lease *lease);
+/* Is there a process without a lease, listed somewhere, that belongs to this one? */
+bool attribute_finds_strangers_of(const struct world *world, const struct lease *lease);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arbiter/ceiling.h"
+#include "arbiter/free.h"
+#include "base/number.h"
+
+void reason_add_blocker(struct reason *why, const struct blocker *blocker)
+{
+        uint32_t n = why->n_blockers < BLOCKERS_MAX ? why->n_blockers : BLOCKERS_MAX;
+        uint32_t at = n;
+
+        why->n_blockers++;
+        while (at > 0 && why->blockers[at - 1].bytes < blocker->bytes)
+                at--;
+        if (at >= BLOCKERS_MAX)
+                return;
+        for (uint32_t i = n < BLOCKERS_MAX ? n : BLOCKERS_MAX - 1; i > at; i--)
+                why->blockers[i] = why->blockers[i - 1];
+        why->blockers[at] = *blocker;
+}
+
+static uint64_t smallest_floor_bytes(const struct holder *h)
+{
+        uint64_t smallest = h->used_bytes; /* at most what it holds */
+
+        for (unsigned kind = 0; kind < WAY_OUT_N; kind++)
+                if (ways_out_usable(&h->ways) & WAY_OUT_BIT(kind))
+                        smallest = u64_min(smallest, h->ways.floor_bytes[kind]);
+        return smallest;
+}
+
+/* What this holder keeps back for ever, and as what. */
+static uint64_t kept_back_bytes(const struct holder *h, enum blocker_kind *ret_kind)
+{
+        uint64_t whole = u64_max(h->reserved_bytes, h->used_bytes);
+
+        if (h->kind == HOLDER_DISPLAY) {
+                *ret_kind = BLOCKER_DISPLAY;
+                return whole;
+        }
+        if (h->protected) {
+                *ret_kind = BLOCKER_PROTECTED;
+                return whole;
+        }
+        if (h->pinned && h->pin_end_ms == 0) {
+                *ret_kind = BLOCKER_PINNED;
+                return whole;
+        }
+        if (h->kind == HOLDER_TENANT) {
+                *ret_kind = BLOCKER_TENANT;
+                return ways_out_usable(&h->ways) == 0 ? whole : smallest_floor_bytes(h);
+        }
+        *ret_kind = BLOCKER_NONE;
+        return 0;
+}
+
+static uint64_t lease_id_of(const struct world *w, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= w->n_leases || w->leases[ref.index].generation != ref.generation)
+                return 0;
+        return w->leases[ref.index].id;
+}
+
+uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct reason *why)
+{
+        const struct device *dev = &w->devices[device];
+        uint64_t ceiling = dev->budget_bytes != 0 ? dev->budget_bytes : dev->total_bytes;
+
+        if (why)
+                why->total_bytes = ceiling;
+        if (dev->driver_own_known && dev->driver_own_bytes != 0) {
+                ceiling = u64_sub0(ceiling, dev->driver_own_bytes);
+                if (why)
+                        reason_add_blocker(why, &(struct blocker) { .kind = BLOCKER_DRIVER,
+                                                                    .bytes = dev->driver_own_bytes });
+        }
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_NONE || h->device != device)
+                        continue;
+
+                enum blocker_kind kind;
+                uint64_t bytes = kept_back_bytes(h, &kind);
+                if (bytes == 0)
+                        continue;
+                ceiling = u64_sub0(ceiling, bytes);
+                if (why)
+                        reason_add_blocker(why, &(struct blocker) { .kind = (uint8_t) kind,
+                                                                    .bytes = bytes,
+                                                                    .pid = h->process.pid,
+                                                                    .lease_id = lease_id_of(w, h->lease) });
+        }
+        if (why)
+                why->ceiling_bytes = ceiling;
+        return ceiling;
+}
+
+static enum blocker_kind blocker_of(const struct holder *h)
+{
+        if (h->protected)
+                return BLOCKER_PROTECTED;
+        if (h->pinned)
+                return BLOCKER_PINNED;
+        switch ((enum holder_kind) h->kind) {
+        case HOLDER_DISPLAY:
+                return BLOCKER_DISPLAY;
+        case HOLDER_LEASE:
+                return BLOCKER_LEASE;
+        case HOLDER_TENANT:
+                return BLOCKER_TENANT;
+        case HOLDER_CLAIM:
+                return BLOCKER_CLAIM;
+        case HOLDER_STRANGER:
+                return BLOCKER_STRANGER;
+        case HOLDER_NONE:
+        case HOLDER_KIND_N:
+                break;
+        }
+        return BLOCKER_NONE;
+}
+
+static struct blocker blocker_from(const struct world *w, const struct holder *h)
+{
+        struct blocker b = {
+                .kind = (uint8_t) blocker_of(h),
+                .bytes = u64_max(h->reserved_bytes, h->used_bytes),
+                .pid = h->process.pid,
+                .lease_id = lease_id_of(w, h->lease),
+        };
+        if (h->kind == HOLDER_LEASE && b.lease_id != 0) {
+                const struct lease *lease = &w->leases[h->lease.index];
+                b.end_ms = lease->slot_end_ms > w->now_ms ? lease->slot_end_ms : 0;
+        }
+        if (h->kind == HOLDER_CLAIM && !ref_is_none(h->entry) && h->entry.index < w->n_entries)
+                b.lease_id = lease_id_of(w, w->entries[h->entry.index].lease);
+        return b;
+}
+
+void reason_add_holders(struct reason *why, const struct world *w, uint32_t device)
+{
+        const struct device *dev = &w->devices[device];
+        uint64_t unattributed = device_unattributed_bytes(w, device);
+
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_NONE || h->device != device || u64_max(h->reserved_bytes, h->used_bytes) == 0)
+                        continue;
+                struct blocker blocker = blocker_from(w, h);
+                reason_add_blocker(why, &blocker);
+        }
+        if (dev->driver_own_known && dev->driver_own_bytes != 0)
+                reason_add_blocker(why, &(struct blocker) { .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
+        if (unattributed != 0)
+                reason_add_blocker(why, &(struct blocker) { .kind = BLOCKER_UNATTRIBUTED, .bytes = unattributed });
+}

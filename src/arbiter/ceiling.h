@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What a device can ever give (design 4.2, "never fits"): T − what the driver keeps with no process listed − display −
+ * protected − endless pins − tenants without a way out − for each other tenant the smallest floor of its ways out, at most
+ * what it holds. Strangers and leases may end: they do not lower it.
+ */
+#include "model/reason.h"
+#include "model/world.h"
+
+/* @why may be NULL; else its total, ceiling and blockers are filled, biggest first. */
+uint64_t device_ceiling_bytes(const struct world *world, uint32_t device, struct reason *why);
+/* Keep @why->blockers the biggest ones, in order; counts all. */
+void reason_add_blocker(struct reason *why, const struct blocker *blocker);
+/* Who occupies a device right now, with what each takes away. */
+void reason_add_holders(struct reason *why, const struct world *world, uint32_t device);

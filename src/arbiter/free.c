@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arbiter/free.h"
+#include "base/number.h"
+
+bool device_is_usable(const struct device *dev)
+{
+        if (dev->budget_bytes != 0 && (dev->health == DEVICE_NO_MEMORY_READING || dev->health == DEVICE_OK))
+                return true;
+        return dev->health == DEVICE_OK && dev->used_known;
+}
+
+void sums_add(struct sums *s, const struct holder *h)
+{
+        s->reserved_bytes += h->reserved_bytes;
+
+        /* A claim and an uncollected grant have nothing on the device, which is known: they never hide in what nobody
+         * can attribute (A5). */
+        bool promised = h->kind == HOLDER_CLAIM || h->uncollected;
+        if (promised)
+                s->promised_bytes += h->reserved_bytes;
+
+        if (holder_reading_is_known(h)) {
+                s->known_used_bytes += h->used_bytes;
+                s->known_untaken_bytes += u64_sub0(h->reserved_bytes, h->used_bytes);
+        } else {
+                s->unknown_reserved_bytes += h->reserved_bytes;
+        }
+}
+
+void sums_take_out(struct sums *s, const struct holder *h)
+{
+        uint64_t gone_bytes;
+
+        if (!s->per_process_known)
+                gone_bytes = h->kind == HOLDER_CLAIM || h->uncollected ? 0 : u64_min(h->reserved_bytes, s->used_bytes);
+        else if (holder_reading_is_known(h))
+                gone_bytes = h->used_bytes;
+        else
+                gone_bytes = u64_min(h->reserved_bytes, sums_residue_bytes(s));
+
+        s->reserved_bytes -= h->reserved_bytes;
+        if (h->kind == HOLDER_CLAIM || h->uncollected)
+                s->promised_bytes -= h->reserved_bytes;
+        if (holder_reading_is_known(h)) {
+                s->known_used_bytes -= h->used_bytes;
+                s->known_untaken_bytes -= u64_sub0(h->reserved_bytes, h->used_bytes);
+        } else {
+                s->unknown_reserved_bytes -= h->reserved_bytes;
+        }
+        s->used_bytes = u64_sub0(s->used_bytes, gone_bytes);
+}
+
+void sums_of_device(const struct world *world, uint32_t device, struct sums *ret)
+{
+        const struct device *dev = &world->devices[device];
+
+        *ret = (struct sums) {
+                .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes : dev->total_bytes,
+                .used_bytes = dev->used_bytes,
+                .used_known = dev->used_known,
+                .per_process_known = dev->per_process_known,
+                .driver_own_bytes = dev->driver_own_known ? dev->driver_own_bytes : 0,
+        };
+        for (uint32_t i = 0; i < world->n_holders; i++)
+                if (world->holders[i].kind != HOLDER_NONE && world->holders[i].device == device)
+                        sums_add(ret, &world->holders[i]);
+}
+
+uint64_t sums_residue_bytes(const struct sums *s)
+{
+        return u64_sub0(s->used_bytes, s->driver_own_bytes + s->known_used_bytes);
+}
+
+uint64_t sums_committed_bytes(const struct sums *s)
+{
+        if (!s->used_known)
+                return s->reserved_bytes; /* against an administrator's budget, or for show */
+
+        if (!s->per_process_known)
+                return u64_max(s->used_bytes, s->reserved_bytes - s->promised_bytes) + s->promised_bytes;
+
+        uint64_t hidden_bytes = u64_sub0(s->unknown_reserved_bytes, sums_residue_bytes(s));
+        return u64_max(s->reserved_bytes, s->used_bytes + s->known_untaken_bytes + hidden_bytes);
+}
+
+uint64_t sums_free_bytes(const struct sums *s)
+{
+        return u64_sub0(s->total_bytes, sums_committed_bytes(s));
+}
+
+uint64_t device_committed_bytes(const struct world *world, uint32_t device)
+{
+        struct sums sums;
+
+        sums_of_device(world, device, &sums);
+        return sums_committed_bytes(&sums);
+}
+
+uint64_t device_free_bytes(const struct world *world, uint32_t device)
+{
+        struct sums sums;
+
+        if (!device_is_usable(&world->devices[device]))
+                return 0; /* no answer from the driver is no room, not an empty card */
+        sums_of_device(world, device, &sums);
+        return sums_free_bytes(&sums);
+}
+
+uint64_t device_unattributed_bytes(const struct world *world, uint32_t device)
+{
+        struct sums sums;
+        uint64_t listed_bytes = 0;
+
+        sums_of_device(world, device, &sums);
+        if (!sums.used_known)
+                return 0;
+        for (uint32_t i = 0; i < world->n_holders; i++)
+                if (world->holders[i].kind != HOLDER_NONE && world->holders[i].device == device)
+                        listed_bytes += world->holders[i].used_bytes;
+        return u64_sub0(sums.used_bytes, sums.driver_own_bytes + listed_bytes);
+}
+
+uint64_t device_display_bytes(const struct world *world, uint32_t device)
+{
+        for (uint32_t i = 0; i < world->n_holders; i++) {
+                const struct holder *h = &world->holders[i];
+                if (h->kind == HOLDER_DISPLAY && h->device == device)
+                        return u64_max(h->reserved_bytes, h->used_bytes);
+        }
+        return 0;
+}

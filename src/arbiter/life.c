@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include "arbiter/actions.h"
+#include "arbiter/admit.h"
+#include "arbiter/attribute.h"
+#include "arbiter/life.h"
+#include "arbiter/project.h"
+#include "arbiter/usage.h"
+#include "base/number.h"
+
+static void refuse_call(struct world *w, struct actions *out, const struct lease_call *call, const struct lease *lease,
+                        enum rule rule)
+{
+        struct action *a = actions_add(w, out, ACTION_REFUSED);
+
+        a->token = call->token;
+        a->lease_id = call->lease_id;
+        a->uid = lease ? lease->uid : call->uid;
+        a->why.rule = (uint16_t) rule;
+}
+
+/* The lease a call is about, if the caller may touch it; else the refusal was written. */
+static struct lease *find_for(struct world *w, const struct lease_call *call, struct actions *out)
+{
+        struct lease *lease = world_lease_by_id(w, call->lease_id);
+
+        if (!lease) {
+                refuse_call(w, out, call, NULL, RULE_NOT_FOUND);
+                return NULL;
+        }
+        if (!call->by_system && !call->is_admin && lease->uid != call->uid) {
+                refuse_call(w, out, call, lease, RULE_NOT_OWNER);
+                return NULL;
+        }
+        return lease;
+}
+
+static struct holder *holder_of(struct world *w, const struct lease *lease)
+{
+        struct holder *h = world_holder_get(w, lease->holder);
+        assert(h);
+        return h;
+}
+
+static void change_state(struct lease *lease, enum lease_event event)
+{
+        enum lease_state next = lease_next((enum lease_state) lease->state, event);
+        assert(next != LEASE_NONE);
+        lease->state = (uint8_t) next;
+}
+
+/* Memory may come back on its device now: readings of before grant nothing. */
+static void device_changed(struct world *w, uint32_t device, struct actions *out)
+{
+        struct device *dev = &w->devices[device];
+
+        dev->changed_ms = w->now_ms;
+        if (dev->reading_ms >= w->now_ms)
+                dev->reading_ms = w->now_ms - (w->now_ms > 0);
+        dev->read_asked_ms = 0;
+        if (w->eyes_answering && dev->used_known)
+                actions_read(w, out, device);
+}
+
+/* Out of the books: the one place where a lease ends. */
+static void bury(struct world *w, struct lease *lease, const struct reason *why, uint64_t token, struct actions *out)
+{
+        struct action *a = actions_add_lease(w, out, ACTION_ENDED, lease, why);
+        a->token = token;
+
+        struct holder *h = world_holder_get(w, lease->holder);
+        if (h) {
+                /* What still points at it: processes that go on are strangers from the next reading on. */
+                for (uint32_t i = 0; i < w->n_processes; i++)
+                        if (ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
+                                w->processes[i].lease = (struct ref) { 0 };
+                assert(h->n_processes == 0);
+                world_holder_drop(w, h);
+        }
+        for (uint32_t i = 0; i < w->n_holders; i++) /* strangers of its tree on other cards stay strangers */
+                if (w->holders[i].kind == HOLDER_STRANGER && ref_equal(w->holders[i].lease, world_lease_ref(w, lease)))
+                        w->holders[i].lease = (struct ref) { 0 };
+        w->users[lease->user].n_leases--;
+        world_lease_drop(w, lease);
+}
+
+void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_t token, struct actions *out)
+{
+        struct reason why = { .rule = RULE_ENDED, .end = (uint16_t) end };
+
+        if (lease->state == LEASE_DRAINING)
+                return; /* it has ended already */
+        if (lease->state == LEASE_QUEUED) {
+                admit_drop_entry(w, world_entry_get(w, lease->entry));
+                bury(w, lease, &why, token, out);
+                return;
+        }
+
+        struct holder *h = holder_of(w, lease);
+        struct entry *thaw = world_entry_get(w, lease->entry);
+        if (thaw)
+                admit_drop_entry(w, thaw);
+
+        struct user *user = &w->users[lease->user];
+        usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
+        lease->end_reason = (uint8_t) end;
+        lease->ended_ms = w->now_ms;
+        change_state(lease, LEASE_EVENT_END);
+
+        uint32_t device = lease->device;
+        bool listed = h->n_processes != 0 || (!h->uncollected && !h->used_known);
+        if (w->devices[device].health == DEVICE_LOST)
+                listed = false; /* nothing of it will ever be seen there again */
+        if (!listed) {
+                bury(w, lease, &why, token, out);
+                device_changed(w, device, out);
+                return;
+        }
+
+        /* Ended in the books, memory still there: it counts by what it uses, and where that is unknown by what it had. */
+        if (holder_reading_is_known(h))
+                h->reserved_bytes = 0;
+        h->uncollected = false;
+        why.rule = RULE_DRAINING;
+        why.used_bytes = h->used_bytes;
+        struct action *a = actions_add_lease(w, out, ACTION_DRAINING, lease, &why);
+        a->token = token;
+        device_changed(w, device, out);
+}
+
+void life_set_active(struct world *w, struct lease *lease, uint64_t token, struct actions *out)
+{
+        change_state(lease, LEASE_EVENT_ACTIVATE);
+        if (lease->active_ms == 0)
+                lease->active_ms = w->now_ms;
+        lease->owner_gone = false;
+        holder_of(w, lease)->uncollected = false;
+
+        struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason) { .rule = RULE_ACTIVATED });
+        a->token = token;
+        /* Its program may have been on the card before it asked: the next look counts it under the lease. */
+        if (attribute_finds_strangers_of(w, lease))
+                device_changed(w, lease->device, out);
+}
+
+void life_activate(struct world *w, const struct lease_call *call, struct actions *out)
+{
+        struct lease *lease = find_for(w, call, out);
+        if (!lease)
+                return;
+        if (lease_next((enum lease_state) lease->state, LEASE_EVENT_ACTIVATE) == LEASE_NONE) {
+                refuse_call(w, out, call, lease, RULE_WRONG_STATE);
+                return;
+        }
+
+        lease->renewed_ms = w->now_ms;
+        if (!identity_is_none(call->root))
+                lease->binding.root = call->root;
+        if (call->cgroup_id != 0)
+                lease->binding.cgroup_id = call->cgroup_id;
+        life_set_active(w, lease, call->token, out);
+}
+
+void life_renew(struct world *w, const struct lease_call *call, struct actions *out)
+{
+        struct lease *lease = find_for(w, call, out);
+        if (!lease)
+                return;
+        if (lease->state == LEASE_DRAINING) {
+                refuse_call(w, out, call, lease, RULE_WRONG_STATE);
+                return;
+        }
+        lease->renewed_ms = w->now_ms;
+        struct action *a = actions_add_lease(w, out, ACTION_RENEWED, lease, &(struct reason) { .rule = RULE_ACTIVATED });
+        a->token = call->token;
+}
+
+void life_release(struct world *w, const struct lease_call *call, struct actions *out)
+{
+        struct lease *lease = find_for(w, call, out);
+        if (!lease)
+                return;
+        if (lease->state == LEASE_DRAINING) {
+                refuse_call(w, out, call, lease, RULE_NOT_FOUND); /* released before: not there any more */
+                return;
+        }
+
+        enum end_reason end = (enum end_reason) call->end_reason;
+        if (end == END_NONE)
+                end = lease->state == LEASE_QUEUED  ? END_CANCELLED
+                      : lease->uid != call->uid     ? END_RELEASED_ADMIN
+                                                    : END_RELEASED;
+        life_end(w, lease, end, call->token, out);
+}
+
+void life_owner_ended(struct world *w, const struct lease_call *call, struct actions *out)
+{
+        struct lease *lease = world_lease_by_id(w, call->lease_id);
+        if (!lease || lease->owner_gone || lease->state == LEASE_DRAINING)
+                return;
+
+        enum end_reason end = call->end_reason != END_NONE ? (enum end_reason) call->end_reason : END_OWNER_EXITED;
+        uint32_t workers = lease->state == LEASE_QUEUED ? 0 : attribute_count_workers(w, lease);
+        if (workers == 0 || end == END_REBOOTED) {
+                life_end(w, lease, end, call->token, out);
+                return;
+        }
+
+        struct holder *h = holder_of(w, lease);
+        change_state(lease, LEASE_EVENT_OWNER_GONE);
+        lease->owner_gone = true;
+        h->uncollected = false;
+        actions_add_lease(w, out, ACTION_ORPHANED, lease,
+                          &(struct reason) { .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = h->used_bytes });
+        device_changed(w, lease->device, out);
+}
+
+/* Nothing of it is on the device any more. Without per-process figures nobody can tell: the time that settling may take
+ * has to pass, and the device's own figure keeps counting what is there. */
+static bool is_drained(const struct world *w, const struct lease *lease, const struct holder *h)
+{
+        if (w->devices[lease->device].per_process_known)
+                return h->n_processes == 0;
+        return w->now_ms >= lease->ended_ms + settle_ms(lease->bytes);
+}
+
+static void bury_drained(struct world *w, struct lease *lease, struct actions *out)
+{
+        enum end_reason end = lease->state == LEASE_ORPHANED ? END_WORKERS_GONE : (enum end_reason) lease->end_reason;
+
+        if (lease->state == LEASE_ORPHANED) {
+                struct user *user = &w->users[lease->user];
+                usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
+        }
+        change_state(lease, LEASE_EVENT_MEMORY_GONE);
+        bury(w, lease, &(struct reason) { .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
+}
+
+void life_after_reading(struct world *w, uint32_t device, struct actions *out)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] == 0 || (lease->state != LEASE_DRAINING && lease->state != LEASE_ORPHANED) ||
+                    lease->device != device)
+                        continue;
+                if (!actions_have_room(out, 1))
+                        return;
+
+                struct holder *h = holder_of(w, lease);
+                bool gone = lease->state == LEASE_DRAINING ? is_drained(w, lease, h)
+                                                           : w->devices[device].per_process_known && h->n_processes == 0;
+                if (gone)
+                        bury_drained(w, lease, out);
+        }
+}
+
+static void tick_slot(struct world *w, struct lease *lease, struct actions *out)
+{
+        if (lease->slot_end_ms == 0 || lease->over_time)
+                return;
+        if (w->now_ms >= lease->slot_end_ms) {
+                lease->over_time = true;
+                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason) { .rule = RULE_SLOT_OVER });
+                return;
+        }
+        /* A slot shorter than the warning time is warned of at its half: a warning at its start would tell nobody anything. */
+        uint64_t lead_ms = u64_min(w->config.slot_warning_ms, lease->slot_ms / 2);
+        if (!lease->slot_warned && w->now_ms + lead_ms >= lease->slot_end_ms) {
+                lease->slot_warned = true;
+                actions_add_lease(w, out, ACTION_WARNING, lease,
+                                  &(struct reason) { .rule = RULE_SLOT_WARNING, .start_ms = lease->slot_end_ms });
+        }
+}
+
+static void tick_lease(struct world *w, struct lease *lease, struct actions *out)
+{
+        if (lease->state == LEASE_QUEUED) {
+                const struct entry *e = world_entry_get(w, lease->entry);
+                if (e->give_up_ms != 0 && w->now_ms >= e->give_up_ms)
+                        life_end(w, lease, END_WAIT_OVER, 0, out);
+                else if (lease->binding.kind == BINDING_HEARTBEAT &&
+                         w->now_ms - lease->renewed_ms > lease->binding.ttl_ms)
+                        life_end(w, lease, END_EXPIRED, 0, out);
+                return;
+        }
+        if (lease->state == LEASE_DRAINING) {
+                if (!w->devices[lease->device].per_process_known && is_drained(w, lease, holder_of(w, lease)))
+                        bury_drained(w, lease, out);
+                return;
+        }
+        if (lease->state == LEASE_GRANTED && w->now_ms - lease->granted_ms >= w->config.collect_ms) {
+                life_end(w, lease, END_NOT_COLLECTED, 0, out);
+                return;
+        }
+        if (lease->binding.kind == BINDING_HEARTBEAT && !lease->owner_gone &&
+            w->now_ms - lease->renewed_ms > lease->binding.ttl_ms) {
+                struct lease_call call = { .lease_id = lease->id, .by_system = true, .end_reason = END_EXPIRED };
+                life_owner_ended(w, &call, out);
+                return;
+        }
+        tick_slot(w, lease, out);
+}
+
+void life_tick(struct world *w, struct actions *out)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                if (w->lease_ids[i] == 0)
+                        continue;
+                if (!actions_have_room(out, 4))
+                        return;
+                tick_lease(w, &w->leases[i], out);
+        }
+}
+
+void life_device_lost(struct world *w, uint32_t device, bool lost, struct actions *out)
+{
+        enum lease_event event = lost ? LEASE_EVENT_DEVICE_LOST : LEASE_EVENT_DEVICE_BACK;
+
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] == 0 || lease->state == LEASE_QUEUED || lease->device != device ||
+                    lease_next((enum lease_state) lease->state, event) == LEASE_NONE)
+                        continue;
+                if (!actions_have_room(out, 1))
+                        return;
+                change_state(lease, event);
+                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason) { .rule = RULE_DEVICE_CHANGED });
+        }
+}

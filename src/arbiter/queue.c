@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include "arbiter/queue.h"
+#include "arbiter/rank.h"
+#include "arbiter/usage.h"
+
+struct key {
+        uint64_t usage_mib_s;
+        uint64_t arrival;
+        uint32_t entry;
+        uint32_t rank; /* on hold: behind everything */
+};
+
+enum { RANK_ON_HOLD = 100 };
+
+static bool key_before(const struct key *a, const struct key *b)
+{
+        if (a->rank != b->rank)
+                return a->rank < b->rank;
+        if (a->usage_mib_s != b->usage_mib_s)
+                return a->usage_mib_s < b->usage_mib_s;
+        return a->arrival < b->arrival;
+}
+
+static struct key key_of(const struct world *w, uint32_t i)
+{
+        const struct entry *e = &w->entries[i];
+        struct key key = { .arrival = e->id, .entry = i, .rank = entry_rank(&w->config, e, w->now_ms) };
+
+        if (e->held_since_ms != 0)
+                key.rank = RANK_ON_HOLD;
+        if (entry_waited_ms(e, w->now_ms) < w->config.usage_forgiven_ms)
+                key.usage_mib_s = usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
+        return key;
+}
+
+/* Merge runs of growing length, from one array into the other and back: no recursion, no memory, stable. */
+static void sort_keys(struct key *keys, struct key *spare, uint32_t n)
+{
+        struct key *from = keys, *to = spare;
+
+        for (uint32_t run = 1; run < n; run *= 2) {
+                for (uint32_t start = 0; start < n; start += 2 * run) {
+                        uint32_t a = start, a_end = start + run < n ? start + run : n;
+                        uint32_t b = a_end, b_end = start + 2 * run < n ? start + 2 * run : n;
+                        for (uint32_t k = start; k < b_end; k++)
+                                to[k] = b >= b_end || (a < a_end && !key_before(&from[b], &from[a])) ? from[a++]
+                                                                                                     : from[b++];
+                }
+                struct key *swap = from;
+                from = to;
+                to = swap;
+        }
+        if (from != keys)
+                memcpy(keys, from, n * sizeof(*keys));
+}
+
+/* A head with a finite start moves before everything that does not pass it by base priority. */
+static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
+{
+        const struct entry *head = &w->entries[order[head_at]];
+        uint32_t head_index = order[head_at];
+        unsigned rank = entry_rank(&w->config, head, w->now_ms);
+        uint32_t kept[ENTRIES_MAX];
+        uint32_t n_passing = 0, n_kept = 0;
+
+        for (uint32_t i = 0; i < head_at; i++) {
+                const struct entry *e = &w->entries[order[i]];
+                if (rank_passes(&w->config, e->priority, rank) || e->head_is_finite)
+                        order[n_passing++] = order[i];
+                else
+                        kept[n_kept++] = order[i];
+        }
+        order[n_passing] = head_index;
+        memcpy(&order[n_passing + 1], kept, n_kept * sizeof(kept[0]));
+}
+
+uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
+{
+        struct key keys[ENTRIES_MAX], spare[ENTRIES_MAX];
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < w->n_entries; i++)
+                if (w->entries[i].kind != ENTRY_NONE)
+                        keys[n++] = key_of(w, i);
+        sort_keys(keys, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+                order[i] = keys[i].entry;
+
+        for (uint32_t i = 1; i < n; i++) {
+                const struct entry *e = &w->entries[order[i]];
+                if (e->head_is_finite && e->held_since_ms == 0)
+                        keep_head(w, order, i);
+        }
+        return n;
+}
+
+uint32_t queue_place(const struct world *w, const struct entry *entry)
+{
+        uint32_t order[ENTRIES_MAX];
+        uint32_t n = queue_order(w, order);
+
+        for (uint32_t i = 0; i < n; i++)
+                if (&w->entries[order[i]] == entry)
+                        return i + 1;
+        return 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <string.h>
+#include "arbiter/actions.h"
+#include "arbiter/attribute.h"
+#include "arbiter/life.h"
+#include "arbiter/reading.h"
+#include "arbiter/usage.h"
+#include "base/number.h"
+
+static bool before(struct identity a, struct identity b)
+{
+        return a.pid != b.pid ? a.pid < b.pid : a.start_ticks < b.start_ticks;
+}
+
+/* Copy, sort by identity, merge what is listed twice: with the larger figure, never the sum (a pid can be in the compute
+ * and the graphics list at once). Returns how many. */
+static uint32_t sort_rows(const struct reading *reading, uint32_t device, uint32_t max, struct occupancy rows[ROWS_MAX])
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < reading->n_rows && n < max; i++) {
+                struct occupancy row = reading->rows[i];
+                uint32_t at = n;
+
+                row.device = device;
+                row.holder = (struct ref) { 0 };
+                while (at > 0 && before(row.identity, rows[at - 1].identity))
+                        at--;
+                if (at > 0 && identity_equal(rows[at - 1].identity, row.identity)) {
+                        struct occupancy *same = &rows[at - 1];
+                        bool known = (same->flags & row.flags & ROW_USED_KNOWN) != 0;
+                        same->used_bytes = u64_max(same->used_bytes, row.used_bytes);
+                        same->flags = ((same->flags | row.flags) & ~(uint32_t) ROW_USED_KNOWN) |
+                                      (known ? (uint32_t) ROW_USED_KNOWN : 0);
+                        continue;
+                }
+                memmove(&rows[at + 1], &rows[at], (n - at) * sizeof(rows[0]));
+                rows[at] = row;
+                n++;
+        }
+        return n;
+}
+
+/* Where the rows of @device stand in the table: [*ret_start, return). */
+static uint32_t rows_of_device(const struct world *w, uint32_t device, uint32_t *ret_start)
+{
+        uint32_t start = 0;
+
+        while (start < w->n_occupancies && w->occupancies[start].device < device)
+                start++;
+        uint32_t end = start;
+        while (end < w->n_occupancies && w->occupancies[end].device == device)
+                end++;
+        *ret_start = start;
+        return end;
+}
+
+static struct ref old_holder_of(const struct world *w, uint32_t start, uint32_t end, struct identity identity)
+{
+        while (start < end) {
+                uint32_t mid = start + (end - start) / 2;
+                if (identity_equal(w->occupancies[mid].identity, identity))
+                        return w->occupancies[mid].holder;
+                if (before(w->occupancies[mid].identity, identity))
+                        start = mid + 1;
+                else
+                        end = mid;
+        }
+        return (struct ref) { 0 };
+}
+
+static struct holder *display_of(struct world *w, uint32_t device)
+{
+        uint32_t i = 0;
+        while (i < w->n_holders && (w->holders[i].kind != HOLDER_DISPLAY || w->holders[i].device != device))
+                i++;
+
+        struct holder *h = i < w->n_holders ? &w->holders[i] : world_holder_new(w, HOLDER_DISPLAY, device);
+        assert(h); /* the table is sized for it */
+        h->reserved_bytes = w->config.display_bytes;
+        return h;
+}
+
+static void say_stranger(struct world *w, struct actions *out, const struct holder *h, uint32_t uid, enum rule rule)
+{
+        if (!actions_have_room(out, 1))
+                return;
+
+        struct action *a = actions_add(w, out, ACTION_STRANGER);
+        a->device = h->device;
+        a->uid = uid;
+        a->process = h->process;
+        a->bytes = h->used_bytes;
+        a->why = (struct reason) { .rule = (uint16_t) rule, .used_bytes = h->used_bytes };
+}
+
+static struct holder *stranger_of(struct world *w, struct ref old, const struct occupancy *row, bool *ret_new)
+{
+        struct holder *h = world_holder_get(w, old);
+
+        *ret_new = false;
+        if (h && h->kind == HOLDER_STRANGER && identity_equal(h->process, row->identity))
+                return h;
+        h = world_holder_new(w, HOLDER_STRANGER, row->device);
+        assert(h); /* the table is sized for every occupancy there can be */
+        h->process = row->identity;
+        *ret_new = true;
+        return h;
+}
+
+static void warn_misplaced(struct world *w, struct lease *lease, const struct occupancy *row, struct actions *out)
+{
+        if (lease->misplaced || !actions_have_room(out, 1))
+                return;
+
+        lease->misplaced = true;
+        struct action *a = actions_add_lease(w, out, ACTION_WARNING, lease,
+                                             &(struct reason) { .rule = RULE_OTHER_DEVICE,
+                                                                .used_bytes = row->used_bytes });
+        a->device = row->device;
+        a->process = row->identity;
+}
+
+/* Whose is this memory? */
+static struct holder *holder_for(struct world *w, struct occupancy *row, struct ref old, struct actions *out,
+                                 bool *ret_new_stranger)
+{
+        struct process *process = world_process_find(w, row->identity);
+        struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
+
+        *ret_new_stranger = false;
+        if (process && (!lease || lease->device != row->device)) {
+                struct ref found = attribute_process(w, process, row->device);
+                struct lease *better = world_lease_get(w, found);
+                if (better && (!lease || better->device == row->device)) {
+                        lease = better;
+                        process->lease = found;
+                }
+        }
+        if (lease && lease->device == row->device)
+                return world_holder_get(w, lease->holder);
+        if (!lease && (row->flags & ROW_GRAPHICS) && !(row->flags & ROW_COMPUTE))
+                return display_of(w, row->device);
+
+        struct holder *stranger = stranger_of(w, old, row, ret_new_stranger);
+        if (lease) {
+                stranger->lease = world_lease_ref(w, lease);
+                warn_misplaced(w, lease, row, out);
+        }
+        return stranger;
+}
+
+static void account(struct holder *h, const struct occupancy *row)
+{
+        h->n_processes++;
+        h->used_bytes += row->used_bytes;
+        if (!(row->flags & ROW_USED_KNOWN))
+                h->used_known = false;
+}
+
+static void clear_figures(struct world *w, uint32_t device, bool per_process_known)
+{
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_NONE || h->device != device || h->kind == HOLDER_CLAIM)
+                        continue;
+                h->used_bytes = 0;
+                h->n_processes = 0;
+                h->used_known = per_process_known || h->uncollected;
+        }
+}
+
+/* Strangers and displays that are not listed any more. */
+static void drop_absent(struct world *w, uint32_t device, struct actions *out)
+{
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                struct holder *h = &w->holders[i];
+                if (h->device != device || h->n_processes != 0)
+                        continue;
+                if (h->kind == HOLDER_STRANGER) {
+                        const struct process *p = world_process_find(w, h->process);
+                        if (!p || ref_is_none(p->lease)) /* else it came under a lease */
+                                say_stranger(w, out, h, p ? p->uid : UINT32_MAX, RULE_STRANGER_GONE);
+                        world_holder_drop(w, h);
+                } else if (h->kind == HOLDER_DISPLAY) {
+                        world_holder_drop(w, h);
+                }
+        }
+}
+
+static bool is_listed(const struct world *w, struct identity identity)
+{
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                uint32_t start, end = rows_of_device(w, d, &start);
+                if (!ref_is_none(old_holder_of(w, start, end, identity)))
+                        return true;
+        }
+        return false;
+}
+
+/* Facts of processes that are gone, or were never seen again, and hold nothing. */
+static void forget_processes(struct world *w)
+{
+        for (uint32_t i = w->n_processes; i > 0; i--) {
+                const struct process *p = &w->processes[i - 1];
+                if (p->state != PROCESS_LIVE && !is_listed(w, p->identity))
+                        world_process_drop(w, p->identity);
+        }
+}
+
+static void replace_rows(struct world *w, uint32_t start, uint32_t end, const struct occupancy *rows, uint32_t n)
+{
+        uint32_t tail = w->n_occupancies - end;
+
+        memmove(&w->occupancies[start + n], &w->occupancies[end], tail * sizeof(w->occupancies[0]));
+        if (n != 0)
+                memcpy(&w->occupancies[start], rows, n * sizeof(w->occupancies[0]));
+        uint32_t n_now = start + n + tail;
+        if (n_now < w->n_occupancies)
+                memset(&w->occupancies[n_now], 0, (w->n_occupancies - n_now) * sizeof(w->occupancies[0]));
+        w->n_occupancies = n_now;
+}
+
+/* What the driver keeps for itself: what is used with no process listed. One such look may be a lag behind a process that
+ * just left, so it takes two alike; the first look at a device is believed, and any smaller figure later. */
+static void learn_driver_own(struct device *dev, const struct reading *r, uint32_t n_rows_before)
+{
+        if (!r->used_known || !r->per_process_known || !r->settled || r->n_rows != 0)
+                return;
+        if (dev->driver_own_known) {
+                dev->driver_own_bytes = u64_min(dev->driver_own_bytes, r->used_bytes);
+        } else if (dev->reading_ms == 0 || (n_rows_before == 0 && dev->used_bytes == r->used_bytes)) {
+                dev->driver_own_known = true;
+                dev->driver_own_bytes = r->used_bytes;
+        }
+}
+
+void reading_step(struct world *w, const struct reading *r, struct actions *out)
+{
+        struct occupancy rows[ROWS_MAX];
+        bool is_new[ROWS_MAX];
+        uint32_t device, start;
+        struct device *dev = world_device_by_uuid(w, r->uuid, &device);
+        if (!dev)
+                return; /* the eyes name devices before they read them; one that is unknown here was refused as too many */
+
+        uint32_t end = rows_of_device(w, device, &start);
+        learn_driver_own(dev, r, end - start);
+        if (r->used_known)
+                dev->total_bytes = r->total_bytes;
+        dev->used_known = r->used_known;
+        dev->used_bytes = r->used_known ? r->used_bytes : 0;
+        dev->per_process_known = r->per_process_known;
+        dev->settled = r->settled;
+        dev->reading_ms = r->taken_ms;
+        dev->read_asked_ms = 0;
+
+        uint32_t room = OCCUPANCIES_MAX - (w->n_occupancies - (end - start));
+        uint32_t n = sort_rows(r, device, room < ROWS_MAX ? room : ROWS_MAX, rows);
+        clear_figures(w, device, r->per_process_known);
+        for (uint32_t i = 0; i < n; i++) {
+                struct ref old = old_holder_of(w, start, end, rows[i].identity);
+                struct holder *h = holder_for(w, &rows[i], old, out, &is_new[i]);
+                account(h, &rows[i]);
+                rows[i].holder = world_holder_ref(w, h);
+        }
+        replace_rows(w, start, end, rows, n);
+        for (uint32_t i = 0; i < n; i++)
+                if (is_new[i]) {
+                        const struct process *p = world_process_find(w, rows[i].identity);
+                        say_stranger(w, out, world_holder_get(w, rows[i].holder), p ? p->uid : UINT32_MAX,
+                                     RULE_STRANGER_SEEN);
+                }
+        drop_absent(w, device, out);
+        forget_processes(w);
+        life_after_reading(w, device, out);
+}
+
+void reading_process(struct world *w, const struct process *facts)
+{
+        struct process *known = world_process_find(w, facts->identity);
+        struct process process = *facts;
+
+        process.state = PROCESS_LIVE;
+        process.lease = known ? known->lease : (struct ref) { 0 };
+        (void) world_process_put(w, &process); /* a full table: it stays a stranger, counted all the same */
+}
+
+void reading_process_ended(struct world *w, struct identity identity, struct actions *out)
+{
+        struct process *p = world_process_find(w, identity);
+        if (!p || p->state == PROCESS_ENDED)
+                return;
+
+        p->state = PROCESS_ENDED;
+        if (!is_listed(w, identity)) {
+                world_process_drop(w, identity);
+                return;
+        }
+        for (uint32_t i = 0; i < w->n_occupancies; i++) {
+                if (!identity_equal(w->occupancies[i].identity, identity))
+                        continue;
+                uint32_t device = w->occupancies[i].device;
+                struct device *dev = &w->devices[device];
+                dev->changed_ms = w->now_ms;
+                if (dev->reading_ms >= w->now_ms)
+                        dev->reading_ms = u64_sub0(w->now_ms, 1);
+                dev->read_asked_ms = 0;
+                if (w->eyes_answering)
+                        actions_read(w, out, device);
+        }
+}
+
+void reading_unconfirm(struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                if (w->processes[i].state == PROCESS_LIVE)
+                        w->processes[i].state = PROCESS_UNCONFIRMED;
+}
+
+void reading_forget(struct world *w, uint32_t device, struct actions *out)
+{
+        uint32_t start, end = rows_of_device(w, device, &start);
+
+        replace_rows(w, start, end, NULL, 0);
+        clear_figures(w, device, false);
+        drop_absent(w, device, out);
+        forget_processes(w);
+        w->devices[device].used_known = false;
+        w->devices[device].used_bytes = 0;
+        w->devices[device].reading_ms = 0;
+        w->devices[device].settled = false;
+}

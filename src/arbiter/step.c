@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include "arbiter/actions.h"
+#include "arbiter/admit.h"
+#include "arbiter/arbiter.h"
+#include "arbiter/life.h"
+#include "arbiter/reading.h"
+#include "arbiter/request.h"
+
+static void say_device(struct world *w, struct actions *out, uint32_t device, enum rule rule)
+{
+        if (!actions_have_room(out, 1))
+                return;
+
+        struct action *a = actions_add(w, out, ACTION_DEVICE);
+        a->device = device;
+        a->bytes = w->devices[device].total_bytes;
+        a->why = (struct reason) { .rule = (uint16_t) rule,
+                                   .total_bytes = w->devices[device].total_bytes,
+                                   .limit = w->devices[device].health };
+}
+
+static void device_step(struct world *w, const struct device_facts *facts, struct actions *out)
+{
+        uint32_t index;
+        struct device *dev = world_device_by_uuid(w, facts->uuid, &index);
+        bool is_new = !dev;
+
+        if (is_new)
+                dev = world_device_new(w, &index);
+        if (!dev)
+                return; /* more than DEVICES_MAX: the rest is not managed, and the eyes say so */
+
+        enum device_health before = (enum device_health) dev->health;
+        memcpy(dev->uuid, facts->uuid, sizeof(dev->uuid));
+        memcpy(dev->name, facts->name, sizeof(dev->name));
+        memcpy(dev->pci_bus_id, facts->pci_bus_id, sizeof(dev->pci_bus_id));
+        dev->uuid[sizeof(dev->uuid) - 1] = dev->name[sizeof(dev->name) - 1] = '\0';
+        dev->pci_bus_id[sizeof(dev->pci_bus_id) - 1] = '\0';
+        dev->minor = facts->minor;
+        if (facts->total_bytes != 0)
+                dev->total_bytes = facts->total_bytes;
+        dev->budget_bytes = facts->budget_bytes;
+        dev->error_code = facts->error_code;
+        dev->health = facts->health;
+
+        if (is_new) {
+                say_device(w, out, index, RULE_DEVICE_FOUND);
+                return;
+        }
+        if (before == dev->health)
+                return;
+        say_device(w, out, index, RULE_DEVICE_CHANGED);
+        if (dev->health == DEVICE_LOST) {
+                reading_forget(w, index, out);
+                life_device_lost(w, index, true, out);
+        } else if (before == DEVICE_LOST && dev->health == DEVICE_OK) {
+                life_device_lost(w, index, false, out);
+        }
+}
+
+static void eyes_step(struct world *w, const struct eyes_state *eyes, struct actions *out)
+{
+        if (w->eyes_answering == eyes->answering)
+                return;
+
+        w->eyes_answering = eyes->answering;
+        w->eyes_silent_since_ms = eyes->answering ? 0 : eyes->silent_since_ms;
+        if (eyes->answering)
+                reading_unconfirm(w);
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                w->devices[d].read_asked_ms = 0;
+        struct action *a = actions_add(w, out, ACTION_EYES);
+        a->why = (struct reason) { .rule = eyes->answering ? RULE_EYES_BACK : RULE_EYES_STALE };
+}
+
+static void restart_step(struct world *w, const struct restart_facts *restart, struct actions *out)
+{
+        w->eyes_answering = false;
+        w->eyes_silent_since_ms = w->now_ms;
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                w->devices[d].reading_ms = 0; /* nothing is granted before the first look */
+                w->devices[d].read_asked_ms = 0;
+        }
+        actions_add(w, out, ACTION_RESTARTED)->why = (struct reason) { .rule = RULE_RESTARTED };
+        reading_unconfirm(w);
+        if (!restart->rebooted)
+                return;
+
+        /* Every process of before is gone, and everything on the devices with it. */
+        while (w->n_processes > 0)
+                world_process_drop(w, w->processes[w->n_processes - 1].identity);
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                reading_forget(w, d, out);
+                w->devices[d].driver_own_known = false;
+                w->devices[d].driver_own_bytes = 0;
+        }
+        for (uint32_t i = 0; i < w->n_holders; i++)
+                if (w->holders[i].kind == HOLDER_LEASE)
+                        w->holders[i].used_known = true; /* nothing, for sure */
+}
+
+void arbiter_step(struct world *w, const struct input *input, struct actions *out)
+{
+        out->n = 0;
+        out->more = false;
+        if (input->now_ms > w->now_ms)
+                w->now_ms = input->now_ms;
+
+        switch ((enum input_kind) input->kind) {
+        case INPUT_TICK:
+                life_tick(w, out);
+                break;
+        case INPUT_CONFIG:
+                w->config = input->config;
+                break;
+        case INPUT_DEVICE:
+                device_step(w, &input->device, out);
+                break;
+        case INPUT_READING:
+                reading_step(w, &input->reading, out);
+                break;
+        case INPUT_PROCESS:
+                reading_process(w, &input->process);
+                return; /* changes nothing until a reading lists it */
+        case INPUT_PROCESS_ENDED:
+                reading_process_ended(w, input->process_ended, out);
+                break;
+        case INPUT_EYES:
+                eyes_step(w, &input->eyes, out);
+                break;
+        case INPUT_REQUEST:
+                request_step(w, &input->request, out);
+                return; /* it looks at the queue itself */
+        case INPUT_ACTIVATE:
+                life_activate(w, &input->call, out);
+                break;
+        case INPUT_RENEW:
+                life_renew(w, &input->call, out);
+                return;
+        case INPUT_RELEASE:
+                life_release(w, &input->call, out);
+                break;
+        case INPUT_OWNER_ENDED:
+                life_owner_ended(w, &input->call, out);
+                break;
+        case INPUT_RESTART:
+                restart_step(w, &input->restart, out);
+                break;
+        case INPUT_NONE:
+        case INPUT_KIND_N:
+                return;
+        }
+        admit_pass(w, out, NULL);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/duration.h"
+#include "base/size.h"
+#include "model/lease.h"
+#include "model/reason.h"
+
+/* The names are the interface: events, JSON and tests carry them. */
+static const char *const rule_names[RULE_N] = {
+        [RULE_NONE] = "none",
+        [RULE_FITS] = "fits",
+        [RULE_PASSES_HEAD] = "passes-head",
+        [RULE_ENDS_IN_TIME] = "ends-in-time",
+        [RULE_FITS_BESIDE] = "fits-beside",
+        [RULE_RECLAIMABLE] = "reclaimable",
+        [RULE_LEDGER_SET_ASIDE] = "ledger-set-aside",
+        [RULE_NO_ROOM] = "no-room",
+        [RULE_BEHIND_HEAD] = "behind-head",
+        [RULE_NO_ROOM_BEHIND_HEAD] = "no-room-behind-head",
+        [RULE_HEAD_BLOCKS] = "head-blocks",
+        [RULE_READING_STALE] = "reading-stale",
+        [RULE_READING_UNSETTLED] = "reading-unsettled",
+        [RULE_NO_USABLE_DEVICE] = "no-usable-device",
+        [RULE_ON_HOLD] = "on-hold",
+        [RULE_STEPPED_ASIDE] = "stepped-aside",
+        [RULE_BLOCKING_BEGAN] = "blocking-began",
+        [RULE_NEVER_FITS] = "never-fits",
+        [RULE_WOULD_WAIT] = "would-wait",
+        [RULE_PRIORITY_CEILING] = "priority-ceiling",
+        [RULE_URGENT_NEEDS_SLOT] = "urgent-needs-slot",
+        [RULE_UNKNOWN_DEVICE] = "unknown-device",
+        [RULE_LIMIT_LEASES] = "limit-leases",
+        [RULE_LIMIT_ENTRIES] = "limit-entries",
+        [RULE_LIMIT_WAITING_PER_USER] = "limit-waiting-per-user",
+        [RULE_LIMIT_USERS] = "limit-users",
+        [RULE_NO_DEVICES] = "no-devices",
+        [RULE_NOT_FOUND] = "not-found",
+        [RULE_NOT_OWNER] = "not-owner",
+        [RULE_WRONG_STATE] = "wrong-state",
+        [RULE_ENDED] = "ended",
+        [RULE_DRAINING] = "draining",
+        [RULE_DRAINED] = "drained",
+        [RULE_ORPHANED] = "orphaned",
+        [RULE_ACTIVATED] = "activated",
+        [RULE_SLOT_WARNING] = "slot-warning",
+        [RULE_SLOT_OVER] = "slot-over",
+        [RULE_OTHER_DEVICE] = "other-device",
+        [RULE_DEVICE_FOUND] = "device-found",
+        [RULE_DEVICE_CHANGED] = "device-changed",
+        [RULE_STRANGER_SEEN] = "stranger-seen",
+        [RULE_STRANGER_GONE] = "stranger-gone",
+        [RULE_EYES_STALE] = "eyes-stale",
+        [RULE_EYES_BACK] = "eyes-back",
+        [RULE_RESTARTED] = "restarted",
+};
+
+const char *rule_name(enum rule rule)
+{
+        return rule < RULE_N ? rule_names[rule] : "?";
+}
+
+const char *blocker_kind_name(enum blocker_kind kind)
+{
+        static const char *const names[BLOCKER_KIND_N] = {
+                [BLOCKER_NONE] = "none",         [BLOCKER_DRIVER] = "driver",
+                [BLOCKER_DISPLAY] = "display",   [BLOCKER_LEASE] = "lease",
+                [BLOCKER_TENANT] = "tenant",     [BLOCKER_CLAIM] = "claim",
+                [BLOCKER_STRANGER] = "stranger", [BLOCKER_UNATTRIBUTED] = "unattributed",
+                [BLOCKER_PINNED] = "pinned",     [BLOCKER_PROTECTED] = "protected",
+        };
+        return kind < BLOCKER_KIND_N ? names[kind] : "?";
+}
+
+/* Text that grows in the caller's buffer and stops quietly at its end. */
+struct text {
+        char *buf;
+        size_t size;
+        size_t len;
+};
+
+printf_like(2, 3) static void say(struct text *t, const char *fmt, ...)
+{
+        if (t->len + 1 >= t->size)
+                return;
+
+        va_list args;
+        va_start(args, fmt);
+        int n = vsnprintf(t->buf + t->len, t->size - t->len, fmt, args);
+        va_end(args);
+        if (n > 0)
+                t->len = (size_t) n < t->size - t->len ? t->len + (size_t) n : t->size - 1;
+}
+
+static void say_size(struct text *t, uint64_t bytes)
+{
+        char size[SIZE_TEXT_MAX];
+        say(t, "%s", size_text_short(bytes, size));
+}
+
+static void say_from_now(struct text *t, uint64_t then_ms, uint64_t now_ms)
+{
+        char span[DURATION_TEXT_MAX];
+
+        if (then_ms > now_ms)
+                say(t, "in %s", duration_text(then_ms - now_ms, span));
+        else
+                say(t, "now");
+}
+
+static void say_blocker(struct text *t, const struct blocker *b, uint64_t now_ms)
+{
+        switch ((enum blocker_kind) b->kind) {
+        case BLOCKER_LEASE:
+        case BLOCKER_PINNED:
+        case BLOCKER_PROTECTED:
+                say(t, b->kind == BLOCKER_LEASE ? "" : "%s ", blocker_kind_name((enum blocker_kind) b->kind));
+                say(t, b->lease_id ? "L%llu " : "", (unsigned long long) b->lease_id);
+                break;
+        case BLOCKER_STRANGER:
+                say(t, "stranger (pid %u) ", b->pid);
+                break;
+        case BLOCKER_CLAIM:
+                say(t, "claimed for L%llu ", (unsigned long long) b->lease_id);
+                break;
+        case BLOCKER_NONE:
+        case BLOCKER_DRIVER:
+        case BLOCKER_DISPLAY:
+        case BLOCKER_TENANT:
+        case BLOCKER_UNATTRIBUTED:
+        case BLOCKER_KIND_N:
+                say(t, "%s ", blocker_kind_name((enum blocker_kind) b->kind));
+        }
+        say_size(t, b->bytes);
+        if (b->end_ms != 0) {
+                say(t, " (ends ");
+                say_from_now(t, b->end_ms, now_ms);
+                say(t, ")");
+        }
+}
+
+static void say_blockers(struct text *t, const struct reason *r, const char *lead, uint64_t now_ms)
+{
+        uint32_t listed = r->n_blockers < BLOCKERS_MAX ? r->n_blockers : BLOCKERS_MAX;
+
+        for (uint32_t i = 0; i < listed; i++) {
+                say(t, "%s", i == 0 ? lead : ", ");
+                say_blocker(t, &r->blockers[i], now_ms);
+        }
+        if (r->n_blockers > listed)
+                say(t, " and %u more", r->n_blockers - listed);
+}
+
+static void say_need_and_free(struct text *t, const struct reason *r)
+{
+        say(t, "needs ");
+        say_size(t, r->need_bytes);
+        say(t, ", ");
+        say_size(t, r->free_bytes);
+        say(t, " of ");
+        say_size(t, r->total_bytes);
+        say(t, " is free");
+        if (r->lent_bytes != 0) {
+                say(t, " and ");
+                say_size(t, r->lent_bytes);
+                say(t, " is lent by the head of the queue");
+        }
+}
+
+static void say_place(struct text *t, const struct reason *r)
+{
+        if (r->place != 0)
+                say(t, "; place %u of %u", r->place, r->n_waiting);
+}
+
+static void say_start(struct text *t, const struct reason *r, const char *what, uint64_t now_ms)
+{
+        if (r->start_ms != 0) {
+                say(t, "; %s ", what);
+                say_from_now(t, r->start_ms, now_ms);
+                return;
+        }
+
+        say(t, "; %s unknown", what);
+        for (uint32_t i = 0; i < r->n_blockers && i < BLOCKERS_MAX; i++) {
+                const struct blocker *b = &r->blockers[i];
+                if (b->kind == BLOCKER_LEASE && b->end_ms == 0 && b->lease_id != 0) {
+                        say(t, ": L%llu gave no limit", (unsigned long long) b->lease_id);
+                        return;
+                }
+                if (b->kind == BLOCKER_STRANGER) {
+                        say(t, ": the stranger (pid %u) has no lease", b->pid);
+                        return;
+                }
+        }
+}
+
+static void say_grant(struct text *t, const struct reason *r)
+{
+        say(t, "granted: ");
+        say_need_and_free(t, r);
+        switch ((unsigned) r->rule) {
+        case RULE_PASSES_HEAD:
+                say(t, "; more important than L%llu, which waits", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_ENDS_IN_TIME:
+                say(t, "; ends before L%llu can start", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_FITS_BESIDE:
+                say(t, "; L%llu can still start in time beside it", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_RECLAIMABLE:
+                say(t, "; can be taken back for L%llu", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_LEDGER_SET_ASIDE:
+                say(t, "; can be parked for L%llu, with room set aside in the ledger",
+                    (unsigned long long) r->head_lease_id);
+                break;
+        }
+}
+
+static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
+{
+        say(t, "waits: ");
+        switch ((unsigned) r->rule) {
+        case RULE_NO_ROOM:
+                say_need_and_free(t, r);
+                say_blockers(t, r, "; in the way: ", now_ms);
+                say_place(t, r);
+                say_start(t, r, "expected start", now_ms);
+                return;
+        case RULE_NO_ROOM_BEHIND_HEAD:
+                say_need_and_free(t, r);
+                say(t, "; behind L%llu", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_BEHIND_HEAD:
+                say(t, "it would fit, but it would delay L%llu, which is first",
+                    (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_HEAD_BLOCKS:
+                say(t, "L%llu has waited so long without a start in sight that new work waits too",
+                    (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_READING_STALE:
+                say(t, "there is no reading of the device young enough to grant by");
+                break;
+        case RULE_READING_UNSETTLED:
+                say(t, "the device's memory was changing while it was read");
+                break;
+        case RULE_NO_USABLE_DEVICE:
+                say(t, "none of the devices it may use can be used now");
+                break;
+        case RULE_ON_HOLD:
+                say(t, "it is on hold");
+                break;
+        }
+        say_place(t, r);
+}
+
+static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
+{
+        switch ((unsigned) r->rule) {
+        case RULE_NEVER_FITS:
+                say(t, "can never fit: asks for ");
+                say_size(t, r->need_bytes);
+                say(t, ", at most ");
+                say_size(t, r->ceiling_bytes);
+                say(t, " of ");
+                say_size(t, r->total_bytes);
+                say(t, " can ever be given");
+                say_blockers(t, r, "; kept back: ", now_ms);
+                say(t, "; ask for less");
+                break;
+        case RULE_WOULD_WAIT:
+                say(t, "would have to wait: ");
+                say_need_and_free(t, r);
+                say_blockers(t, r, "; in the way: ", now_ms);
+                break;
+        case RULE_PRIORITY_CEILING:
+                say(t, "priority is above what this user may ask for; the highest allowed is %u (%s)", r->limit,
+                    priority_name(r->limit));
+                break;
+        case RULE_URGENT_NEEDS_SLOT:
+                say(t, "priority 1 (urgent) needs a slot (--for) and a way out (--yield-by or --kill-at-end)");
+                break;
+        case RULE_UNKNOWN_DEVICE:
+                say(t, "there is no such device here; `lessor devices` lists them");
+                break;
+        case RULE_NO_DEVICES:
+                say(t, "no device is known: the driver shows none");
+                break;
+        case RULE_LIMIT_LEASES:
+                say(t, "the table of leases is full (%u); release some first", r->limit);
+                break;
+        case RULE_LIMIT_ENTRIES:
+                say(t, "the queue is full (%u entries); try again later", r->limit);
+                break;
+        case RULE_LIMIT_WAITING_PER_USER:
+                say(t, "this user already has %u requests waiting, which is the limit", r->limit);
+                break;
+        case RULE_LIMIT_USERS:
+                say(t, "the table of users is full (%u)", r->limit);
+                break;
+        case RULE_NOT_FOUND:
+                say(t, "there is no such lease");
+                break;
+        case RULE_NOT_OWNER:
+                say(t, "the lease belongs to somebody else");
+                break;
+        case RULE_WRONG_STATE:
+                say(t, "the lease is not in a state that allows this");
+                break;
+        }
+}
+
+static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
+{
+        switch ((unsigned) r->rule) {
+        case RULE_ENDED:
+                say(t, "ended: %s", end_reason_text((enum end_reason) r->end));
+                break;
+        case RULE_DRAINING:
+                say(t, "ended in the books (%s), but ", end_reason_text((enum end_reason) r->end));
+                say_size(t, r->used_bytes);
+                say(t, " is still on the device");
+                break;
+        case RULE_DRAINED:
+                say(t, "ended: %s; its memory is gone from the device", end_reason_text((enum end_reason) r->end));
+                break;
+        case RULE_ORPHANED:
+                say(t, "its command is gone, workers of it still hold ");
+                say_size(t, r->used_bytes);
+                break;
+        case RULE_ACTIVATED:
+                say(t, "collected; it runs");
+                break;
+        case RULE_SLOT_WARNING:
+                say(t, "its slot ends ");
+                say_from_now(t, r->start_ms, now_ms);
+                say(t, "; after that it ranks as a filler");
+                break;
+        case RULE_SLOT_OVER:
+                say(t, "its slot is over: it ranks as a filler from now on");
+                break;
+        case RULE_OTHER_DEVICE:
+                say(t, "memory of it (");
+                say_size(t, r->used_bytes);
+                say(t, ") appeared on another device than granted; set CUDA_VISIBLE_DEVICES to the granted one");
+                break;
+        case RULE_STEPPED_ASIDE:
+                say(t, "has blocked others as long as it may; it keeps its rank and lets them pass");
+                break;
+        case RULE_BLOCKING_BEGAN:
+                say(t, "has waited long without a start in sight: new work that cannot be taken back waits too, until ");
+                say_from_now(t, r->start_ms, now_ms);
+                break;
+        }
+}
+
+static void say_devices(struct text *t, const struct reason *r)
+{
+        switch ((unsigned) r->rule) {
+        case RULE_DEVICE_FOUND:
+                say(t, "device found: ");
+                say_size(t, r->total_bytes);
+                break;
+        case RULE_DEVICE_CHANGED:
+                say(t, "the device's health changed");
+                break;
+        case RULE_STRANGER_SEEN:
+                say(t, "a process without a lease holds ");
+                say_size(t, r->used_bytes);
+                break;
+        case RULE_STRANGER_GONE:
+                say(t, "the process without a lease is gone from the device");
+                break;
+        case RULE_EYES_STALE:
+                say(t, "the driver does not answer: nothing is granted until it does");
+                break;
+        case RULE_EYES_BACK:
+                say(t, "the driver answers again");
+                break;
+        case RULE_RESTARTED:
+                say(t, "the daemon came back with its books as they were");
+                break;
+        }
+}
+
+const char *reason_text(const struct reason *r, uint64_t now_ms, char *buf, size_t buf_size)
+{
+        struct text t = { .buf = buf, .size = buf_size };
+
+        if (buf_size == 0)
+                return buf;
+        buf[0] = '\0';
+        if (r->rule >= RULE_FITS && r->rule <= RULE_LEDGER_SET_ASIDE)
+                say_grant(&t, r);
+        else if (r->rule >= RULE_NO_ROOM && r->rule <= RULE_ON_HOLD)
+                say_wait(&t, r, now_ms);
+        else if (r->rule >= RULE_NEVER_FITS && r->rule <= RULE_WRONG_STATE)
+                say_refusal(&t, r, now_ms);
+        else if (r->rule >= RULE_DEVICE_FOUND)
+                say_devices(&t, r);
+        else
+                say_life(&t, r, now_ms);
+        return buf;
+}

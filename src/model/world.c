@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include "model/world.h"
+
+void world_init(struct world *world, const struct config *config)
+{
+        world->config = *config;
+        world->next_lease_id = 1;
+        world->next_entry_id = 1;
+        world->next_action_id = 1;
+}
+
+/*
+ * Emptying a row keeps its generation and moves it on; everything else is zeroed, so that two worlds with the same history
+ * are the same bytes. The high-water marks never fall.
+ */
+
+struct lease *world_lease_new(struct world *world)
+{
+        uint32_t i = 0;
+        while (i < world->n_leases && world->lease_ids[i] != 0)
+                i++;
+        if (i >= LEASES_MAX || i >= world->config.leases_max)
+                return NULL;
+
+        struct lease *lease = &world->leases[i];
+        lease->generation++;
+        lease->state = LEASE_QUEUED;
+        lease->id = world->next_lease_id++;
+        world->lease_ids[i] = lease->id;
+        if (i == world->n_leases)
+                world->n_leases++;
+        return lease;
+}
+
+void world_lease_drop(struct world *world, struct lease *lease)
+{
+        uint32_t generation = lease->generation;
+
+        world->lease_ids[lease - world->leases] = 0;
+        memset(lease, 0, sizeof(*lease));
+        lease->generation = generation + 1;
+}
+
+struct lease *world_lease_get(struct world *world, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= world->n_leases)
+                return NULL;
+
+        struct lease *lease = &world->leases[ref.index];
+        return lease->generation == ref.generation && lease->state != LEASE_NONE ? lease : NULL;
+}
+
+struct lease *world_lease_by_id(struct world *world, uint64_t id)
+{
+        if (id == 0)
+                return NULL;
+        for (uint32_t i = 0; i < world->n_leases; i++)
+                if (world->lease_ids[i] == id)
+                        return &world->leases[i];
+        return NULL;
+}
+
+struct ref world_lease_ref(const struct world *world, const struct lease *lease)
+{
+        return (struct ref) { .index = (uint32_t) (lease - world->leases), .generation = lease->generation };
+}
+
+struct entry *world_entry_new(struct world *world, enum entry_kind kind)
+{
+        uint32_t i = 0;
+        while (i < world->n_entries && world->entries[i].kind != ENTRY_NONE)
+                i++;
+        if (i >= ENTRIES_MAX || i >= world->config.entries_max)
+                return NULL;
+
+        struct entry *entry = &world->entries[i];
+        entry->generation++;
+        entry->kind = (uint8_t) kind;
+        entry->id = world->next_entry_id++;
+        if (i == world->n_entries)
+                world->n_entries++;
+        return entry;
+}
+
+void world_entry_drop(struct world *world, struct entry *entry)
+{
+        (void) world;
+        uint32_t generation = entry->generation;
+
+        memset(entry, 0, sizeof(*entry));
+        entry->generation = generation + 1;
+}
+
+struct entry *world_entry_get(struct world *world, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= world->n_entries)
+                return NULL;
+
+        struct entry *entry = &world->entries[ref.index];
+        return entry->generation == ref.generation && entry->kind != ENTRY_NONE ? entry : NULL;
+}
+
+struct ref world_entry_ref(const struct world *world, const struct entry *entry)
+{
+        return (struct ref) { .index = (uint32_t) (entry - world->entries), .generation = entry->generation };
+}
+
+struct holder *world_holder_new(struct world *world, enum holder_kind kind, uint32_t device)
+{
+        uint32_t i = 0;
+        while (i < world->n_holders && world->holders[i].kind != HOLDER_NONE)
+                i++;
+        if (i >= HOLDERS_MAX)
+                return NULL;
+
+        struct holder *holder = &world->holders[i];
+        holder->generation++;
+        holder->kind = (uint8_t) kind;
+        holder->device = device;
+        holder->used_known = true;
+        if (i == world->n_holders)
+                world->n_holders++;
+        return holder;
+}
+
+void world_holder_drop(struct world *world, struct holder *holder)
+{
+        (void) world;
+        uint32_t generation = holder->generation;
+
+        memset(holder, 0, sizeof(*holder));
+        holder->generation = generation + 1;
+}
+
+struct holder *world_holder_get(struct world *world, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= world->n_holders)
+                return NULL;
+
+        struct holder *holder = &world->holders[ref.index];
+        return holder->generation == ref.generation && holder->kind != HOLDER_NONE ? holder : NULL;
+}
+
+struct ref world_holder_ref(const struct world *world, const struct holder *holder)
+{
+        return (struct ref) { .index = (uint32_t) (holder - world->holders), .generation = holder->generation };
+}
+
+struct device *world_device_by_uuid(struct world *world, const char *uuid, uint32_t *ret_index)
+{
+        for (uint32_t i = 0; i < world->n_devices; i++)
+                if (world->devices[i].health != DEVICE_ABSENT && strcmp(world->devices[i].uuid, uuid) == 0) {
+                        *ret_index = i;
+                        return &world->devices[i];
+                }
+        return NULL;
+}
+
+struct device *world_device_new(struct world *world, uint32_t *ret_index)
+{
+        if (world->n_devices >= DEVICES_MAX)
+                return NULL;
+        *ret_index = world->n_devices;
+        return &world->devices[world->n_devices++];
+}
+
+/* A uid that holds nothing, waits for nothing and has used nothing lately is as good as one that was never here. */
+static bool user_is_forgettable(const struct world *world, const struct user *user)
+{
+        return user->n_leases == 0 && user->n_waiting == 0 &&
+               (user->usage_mib_s == 0 || world->now_ms - user->usage_at_ms > 20 * world->config.usage_half_life_ms);
+}
+
+struct user *world_user(struct world *world, uint32_t uid, uint32_t *ret_index)
+{
+        uint32_t free_at = USERS_MAX;
+
+        for (uint32_t i = 0; i < world->n_users; i++) {
+                struct user *user = &world->users[i];
+                if (user->in_use && user->uid == uid) {
+                        *ret_index = i;
+                        return user;
+                }
+                if (free_at == USERS_MAX && (!user->in_use || user_is_forgettable(world, user)))
+                        free_at = i;
+        }
+        if (world->n_users < USERS_MAX && (free_at == USERS_MAX || world->users[free_at].in_use))
+                free_at = world->n_users++;
+        if (free_at == USERS_MAX)
+                return NULL;
+
+        world->users[free_at] = (struct user) { .uid = uid, .in_use = true, .usage_at_ms = world->now_ms };
+        *ret_index = free_at;
+        return &world->users[free_at];
+}
+
+static int identity_compare(struct identity a, struct identity b)
+{
+        if (a.pid != b.pid)
+                return a.pid < b.pid ? -1 : 1;
+        if (a.start_ticks != b.start_ticks)
+                return a.start_ticks < b.start_ticks ? -1 : 1;
+        return 0;
+}
+
+/* Where @identity stands, or would stand, in the sorted table. */
+static uint32_t process_position(const struct world *world, struct identity identity, bool *ret_found)
+{
+        uint32_t low = 0, high = world->n_processes;
+
+        while (low < high) {
+                uint32_t mid = low + (high - low) / 2;
+                int c = identity_compare(world->processes[mid].identity, identity);
+                if (c == 0) {
+                        *ret_found = true;
+                        return mid;
+                }
+                if (c < 0)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        *ret_found = false;
+        return low;
+}
+
+struct process *world_process_find(struct world *world, struct identity identity)
+{
+        bool found;
+        uint32_t at = process_position(world, identity, &found);
+        return found ? &world->processes[at] : NULL;
+}
+
+struct process *world_process_put(struct world *world, const struct process *facts)
+{
+        bool found;
+        uint32_t at = process_position(world, facts->identity, &found);
+
+        if (!found) {
+                if (world->n_processes >= PROCESSES_MAX)
+                        return NULL;
+                memmove(&world->processes[at + 1], &world->processes[at],
+                        (world->n_processes - at) * sizeof(world->processes[0]));
+                world->n_processes++;
+        }
+        world->processes[at] = *facts;
+        return &world->processes[at];
+}
+
+void world_process_drop(struct world *world, struct identity identity)
+{
+        bool found;
+        uint32_t at = process_position(world, identity, &found);
+        if (!found)
+                return;
+
+        world->n_processes--;
+        memmove(&world->processes[at], &world->processes[at + 1],
+                (world->n_processes - at) * sizeof(world->processes[0]));
+        memset(&world->processes[world->n_processes], 0, sizeof(world->processes[0]));
+}

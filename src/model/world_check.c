@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold between the tables, whatever happened before (world.h). Each line of it was a thought once: "could this
+ * ever be untrue?" */
+#include <string.h>
+#include "model/world.h"
+
+static const struct holder *holder_at(const struct world *w, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= w->n_holders)
+                return NULL;
+        const struct holder *h = &w->holders[ref.index];
+        return h->generation == ref.generation && h->kind != HOLDER_NONE ? h : NULL;
+}
+
+static const struct lease *lease_at(const struct world *w, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= w->n_leases)
+                return NULL;
+        const struct lease *l = &w->leases[ref.index];
+        return l->generation == ref.generation && l->state != LEASE_NONE ? l : NULL;
+}
+
+static const struct entry *entry_at(const struct world *w, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= w->n_entries)
+                return NULL;
+        const struct entry *e = &w->entries[ref.index];
+        return e->generation == ref.generation && e->kind != ENTRY_NONE ? e : NULL;
+}
+
+static const char *check_lease(const struct world *w, uint32_t i)
+{
+        const struct lease *l = &w->leases[i];
+
+        if (w->lease_ids[i] != l->id)
+                return "lease_ids disagrees with the lease table";
+        if (l->state == LEASE_NONE)
+                return NULL;
+        if (l->state == LEASE_ENDED)
+                return "an ended lease kept its row";
+        if (l->id == 0 || l->id >= w->next_lease_id)
+                return "a lease id that was never given out";
+        if (l->user >= w->n_users || w->users[l->user].uid != l->uid)
+                return "a lease whose owner has no row";
+        if (l->state == LEASE_QUEUED && !entry_at(w, l->entry))
+                return "a queued lease without a place in the queue";
+        if (l->state != LEASE_QUEUED && l->state != LEASE_PARKED && !ref_is_none(l->entry))
+                return "a lease that holds and still stands in the queue";
+
+        const struct holder *h = holder_at(w, l->holder);
+        if (lease_state_holds(l->state) && !h)
+                return "a lease that holds without a row in the holder table";
+        if (!lease_state_holds(l->state) && h)
+                return "a lease that does not hold has a row in the holder table";
+        if (h && (h->kind != HOLDER_LEASE || lease_at(w, h->lease) != l || h->device != l->device))
+                return "a lease's holder row points elsewhere";
+        return NULL;
+}
+
+static const char *check_entry(const struct world *w, uint32_t i)
+{
+        const struct entry *e = &w->entries[i];
+
+        if (e->kind == ENTRY_NONE)
+                return NULL;
+        const struct lease *l = lease_at(w, e->lease);
+        if (!l)
+                return "a queue entry of a lease that is gone";
+        if (entry_at(w, l->entry) != e)
+                return "a queue entry its lease does not know";
+        if (e->is_head && e->head_device >= w->n_devices)
+                return "head of a device that is not there";
+        for (uint32_t j = 0; e->is_head && j < i; j++)
+                if (w->entries[j].kind != ENTRY_NONE && w->entries[j].is_head &&
+                    w->entries[j].head_device == e->head_device)
+                        return "two heads of one device";
+        return NULL;
+}
+
+static const char *check_holder(const struct world *w, uint32_t i)
+{
+        const struct holder *h = &w->holders[i];
+
+        if (h->kind == HOLDER_NONE)
+                return NULL;
+        if (h->device >= w->n_devices)
+                return "a holder on a device that is not there";
+        if (h->kind == HOLDER_LEASE && !lease_at(w, h->lease))
+                return "a holder of a lease that is gone";
+        if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_NONE)
+                return "a claim of no kind";
+        if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD) {
+                const struct entry *e = entry_at(w, h->entry);
+                if (!e || !e->is_head || e->head_device != h->device)
+                        return "a head's claim that outlived its head";
+                if (h->reserved_bytes > e->demand_bytes)
+                        return "a claim larger than its demand";
+        }
+        if (h->kind == HOLDER_CLAIM && h->used_bytes != 0)
+                return "a claim that uses memory";
+        return NULL;
+}
+
+static const char *check_users(const struct world *w)
+{
+        for (uint32_t u = 0; u < w->n_users; u++) {
+                uint32_t n_leases = 0, n_waiting = 0;
+                for (uint32_t i = 0; i < w->n_leases; i++)
+                        n_leases += w->leases[i].state != LEASE_NONE && w->leases[i].user == u;
+                for (uint32_t i = 0; i < w->n_entries; i++)
+                        n_waiting += w->entries[i].kind != ENTRY_NONE && w->entries[i].user == u;
+                if (n_leases != w->users[u].n_leases || n_waiting != w->users[u].n_waiting)
+                        return "a user's counts disagree with the tables";
+        }
+        return NULL;
+}
+
+const char *world_check(const struct world *w)
+{
+        const char *wrong = NULL;
+
+        for (uint32_t i = 0; !wrong && i < w->n_leases; i++)
+                wrong = check_lease(w, i);
+        for (uint32_t i = 0; !wrong && i < w->n_entries; i++)
+                wrong = check_entry(w, i);
+        for (uint32_t i = 0; !wrong && i < w->n_holders; i++)
+                wrong = check_holder(w, i);
+        for (uint32_t i = 1; !wrong && i < w->n_processes; i++) {
+                struct identity a = w->processes[i - 1].identity, b = w->processes[i].identity;
+                if (a.pid > b.pid || (a.pid == b.pid && a.start_ticks >= b.start_ticks))
+                        wrong = "processes are not sorted";
+        }
+        for (uint32_t i = 1; !wrong && i < w->n_occupancies; i++) {
+                const struct occupancy *a = &w->occupancies[i - 1], *b = &w->occupancies[i];
+                if (a->device > b->device || (a->device == b->device && a->identity.pid > b->identity.pid))
+                        wrong = "occupancies are not sorted";
+        }
+        for (uint32_t i = 0; !wrong && i < w->n_occupancies; i++)
+                if (!holder_at(w, w->occupancies[i].holder))
+                        wrong = "memory on a device that no holder accounts for";
+        return wrong ? wrong : check_users(w);
+}
