@@ -348,7 +348,7 @@ static struct gpu_status nvml_read_memory(void *gpu, const char *uuid, struct gp
 
 enum {
         STRIDE_WORST = 32, /* what 535.43 … 535.86 wrote through _v3 */
-        ENTRIES_SLACK = 16,
+        ENTRIES_FIRST = 16,
         ENTRIES_MAX = EYES_ROWS_MAX,
         SIZE_TRIES = 8, /* a list that grows between all of these is not going to be read now */
         INSTANCE_MAX = 256, /* gpu and compute instance ids are small, or all ones */
@@ -381,7 +381,7 @@ static bool have_room(struct nvml *nv, unsigned n)
 static int call_list(struct nvml *nv, nvml_list_fn fn, nvml_handle handle, size_t stride, unsigned *ret_count,
                      bool *ret_overrun)
 {
-        unsigned want = nv->entries_cap ? nv->entries_cap : ENTRIES_SLACK;
+        unsigned want = nv->entries_cap ? nv->entries_cap : ENTRIES_FIRST;
 
         for (int i = 0; i < SIZE_TRIES; i++) {
                 if (!have_room(nv, want))
@@ -404,7 +404,7 @@ static int call_list(struct nvml *nv, nvml_list_fn fn, nvml_handle handle, size_
                         return rc;
                 if (count > ENTRIES_MAX)
                         return rc;
-                want = (count > cap ? count : cap) + ENTRIES_SLACK;
+                want = 2 * (count > cap ? count : cap); /* a list that keeps growing is caught up with */
         }
         return NVML_INSUFFICIENT_SIZE;
 }

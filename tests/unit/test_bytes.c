@@ -129,7 +129,7 @@ static void text_and_blob_lengths_are_never_believed_past_their_cap(void **state
                 struct bytes_reader r;
                 char text[16] = "old";
 
-                print_message("%s\n", rows[i].name);
+                print_message("# %s\n", rows[i].name);
                 bytes_reader_init(&r, rows[i].data, rows[i].n);
                 assert_int_equal(bytes_get_text(&r, text, rows[i].cap), rows[i].text_fits);
                 assert_int_equal(!r.failed, rows[i].text_fits);
