@@ -1,0 +1,83 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* Our folder ahead of what is there; never twice, so that nested runs do not pile up. */
+static char *library_path(const char *libdir)
+{
+        const char *old = getenv("LD_LIBRARY_PATH");
+        size_t len = strlen(libdir);
+        char *path;
+        if (!old || !*old)
+                return strdup(libdir);
+        if (strncmp(old, libdir, len) == 0 && (old[len] == ':' || old[len] == 0))
+                return strdup(old);
+        return asprintf(&path, "%s:%s", libdir, old) < 0 ? NULL : path;
+}
+
+int verb_run(int argc, char **argv)
+{
+        const char *file = NULL;
+        const struct cli_option options[] = {
+                { "file", "F", "the card (default $SIMGPU)", &file, NULL },
+                { NULL, NULL, NULL, NULL, NULL },
+        };
+        /* Options end at the command, also without "--": its own options are its own. */
+        int mine = 1;
+        while (mine < argc && strncmp(argv[mine], "--", 2) == 0 && strcmp(argv[mine], "--") != 0)
+                mine += strchr(argv[mine], '=') || strcmp(argv[mine], "--help") == 0 ? 1 : 2;
+        if (mine > argc)
+                mine = argc;
+        char *command[2] = { mine < argc && strcmp(argv[mine], "--") == 0 ? argv[mine + 1] : argv[mine], NULL };
+        char **rest = command[0] ? &argv[mine < argc && strcmp(argv[mine], "--") == 0 ? mine + 1 : mine] : NULL;
+        char *own[8] = { 0 };
+        for (int i = 0; i < mine && i < 7; i++)
+                own[i] = argv[i];
+        (void) cli_parse("run", options, mine < 7 ? mine : 7, own);
+        if (!rest)
+                cli_die(EXIT_USAGE, "run: which command? simgpu run [--file F] -- CMD…");
+        struct card card;
+        cli_open(&card, file);
+        const char *path = cli_card_path(file);
+        char *libs = library_path(cli_libdir(path));
+        if (!libs || setenv("SIMGPU", path, 1) < 0 || setenv("LD_LIBRARY_PATH", libs, 1) < 0)
+                cli_die(EXIT_FAILED, "run: %s", strerror(errno));
+        execvp(rest[0], rest);
+        int e = errno;
+        fprintf(stderr, "simgpu: run: %s: %s\n", rest[0], strerror(e));
+        return e == ENOENT ? 127 : 126;
+}
+
+static void export_line(const char *name, const char *value)
+{
+        printf("export %s='", name);
+        for (const char *p = value; *p; p++)
+                if (*p == '\'')
+                        fputs("'\\''", stdout);
+                else
+                        putchar(*p);
+        puts("'");
+}
+
+int verb_env(int argc, char **argv)
+{
+        const char *file = NULL;
+        const struct cli_option options[] = {
+                { "file", "F", "the card (default $SIMGPU)", &file, NULL },
+                { NULL, NULL, NULL, NULL, NULL },
+        };
+        if (cli_parse("env", options, argc, argv) > 0)
+                cli_die(EXIT_USAGE, "env: what is \"%s\"?", argv[1]);
+        const char *path = cli_card_path(file);
+        char *libs = library_path(cli_libdir(path));
+        if (!libs)
+                cli_die(EXIT_FAILED, "env: no memory");
+        export_line("SIMGPU", path);
+        export_line("LD_LIBRARY_PATH", libs);
+        free(libs);
+        return EXIT_OK;
+}
