@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the API needs of the daemon around it. The API never changes the world: it reads it between two steps, hands in
+ * inputs, and is told the actions after they were committed (api_server_on_actions).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "model/action.h"
+#include "model/input.h"
+#include "model/world.h"
+
+/* What was last said about a lease. */
+struct api_told {
+        uint64_t rev; /* id of the last action about it; grows with every change */
+        uint8_t kind; /* enum action_kind */
+        struct reason why;
+};
+
+struct api_health {
+        const char *version;
+        const char *gpu;              /* "ok", "stale", "none", "mismatch" */
+        bool gpu_age_known;
+        uint64_t gpu_age_ms;          /* since the driver last answered */
+        uint64_t started_wall_ms;
+        const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
+        const char *read_only_reason; /* NULL, or who owns the card */
+};
+
+/* One journalled action. */
+struct api_event {
+        uint64_t now_ms;  /* world time of the decision */
+        uint64_t wall_ms; /* for people */
+        struct action action;
+};
+
+struct api_event_query {
+        uint64_t after;    /* ids above this one */
+        uint64_t lease_id; /* 0 = all */
+        uint32_t limit;
+        bool newest;       /* the last @limit instead of the first; still oldest first */
+};
+
+/* Return false to stop early. */
+typedef bool api_event_fn(void *cls, const struct api_event *event);
+
+struct api_host {
+        void *ctx;
+        /* Read only, and only until control goes back to the loop. */
+        struct world *(*world)(void *ctx);
+        /* World time of this turn of the loop, and the wall time of a world time. */
+        uint64_t (*now_ms)(void *ctx);
+        uint64_t (*wall_of_ms)(void *ctx, uint64_t world_ms);
+        /* The input is copied (rows of a reading too) and stepped at the end of this turn. -EAGAIN with words: the journal
+         * cannot be written just now; -ENOSPC: the disk is full. Nothing was taken then. */
+        int (*submit)(void *ctx, const struct input *input, struct error *err);
+        void (*health)(void *ctx, struct api_health *ret);
+        bool (*told)(void *ctx, uint64_t lease_id, struct api_told *ret);
+        /* How long ago the driver was last looked at, for this device; false = never. */
+        bool (*looked_ms)(void *ctx, uint32_t device, uint64_t *ret_age_ms);
+        /* Events from the journal, oldest first, at most query->limit. Negative errno with words. */
+        int (*events)(void *ctx, const struct api_event_query *query, api_event_fn *each, void *cls, struct error *err);
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/view.h"
+#include "model/lease.h"
+#include "model/reason.h"
+
+static json_t *blocker(const struct blocker *b, uint64_t now_ms)
+{
+        return json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", blocker_kind_name((enum blocker_kind) b->kind), "lease",
+                         view_lease_id(b->lease_id), "pid", view_u64_or_null(b->pid != 0, b->pid), "bytes",
+                         view_u64(b->bytes), "ends_in_ms",
+                         view_u64_or_null(b->end_ms != 0, b->end_ms > now_ms ? b->end_ms - now_ms : 0));
+}
+
+json_t *view_blockers(const struct reason *reason, uint64_t now_ms)
+{
+        json_t *list = json_array();
+        for (uint32_t i = 0; list && i < reason->n_blockers && i < BLOCKERS_MAX; i++)
+                (void) json_array_append_new(list, blocker(&reason->blockers[i], now_ms));
+        return list;
+}
+
+/* Figures that do not apply are 0 in the struct and left out here; which ones count is the rule's business. */
+json_t *view_reason(const struct reason *reason, uint64_t now_ms)
+{
+        const struct {
+                const char *name;
+                uint64_t value;
+        } figures[] = {
+                { "place", reason->place },
+                { "n_waiting", reason->n_waiting },
+                { "limit", reason->limit },
+                { "lent_bytes", reason->lent_bytes },
+                { "ceiling_bytes", reason->ceiling_bytes },
+                { "total_bytes", reason->total_bytes },
+                { "used_bytes", reason->used_bytes },
+                { "reserved_bytes", reason->reserved_bytes },
+                { "reading_age_ms", reason->reading_age_ms },
+        };
+
+        json_t *object = json_pack("{s:s}", "rule", rule_name((enum rule) reason->rule));
+        if (!object)
+                return NULL;
+        if (reason->end != END_NONE)
+                (void) json_object_set_new(object, "end", json_string(end_reason_name((enum end_reason) reason->end)));
+        if (reason->need_bytes != 0) { /* free: 0 is an answer here */
+                (void) json_object_set_new(object, "need_bytes", view_u64(reason->need_bytes));
+                (void) json_object_set_new(object, "free_bytes", view_u64(reason->free_bytes));
+        }
+        for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+                if (figures[i].value != 0)
+                        (void) json_object_set_new(object, figures[i].name, view_u64(figures[i].value));
+        if (reason->head_lease_id != 0)
+                (void) json_object_set_new(object, "head_lease", view_lease_id(reason->head_lease_id));
+        if (reason->start_ms != 0)
+                (void) json_object_set_new(object, "starts_in_ms",
+                                           view_u64(reason->start_ms > now_ms ? reason->start_ms - now_ms : 0));
+        if (reason->n_blockers != 0) {
+                (void) json_object_set_new(object, "n_blockers", view_u64(reason->n_blockers));
+                (void) json_object_set_new(object, "blockers", view_blockers(reason, now_ms));
+        }
+        return object;
+}

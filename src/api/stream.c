@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Server-sent events. The journal is the buffer: a stream keeps the id it has sent last and reads on from there when its
+ * client has taken what it had. So a slow reader costs one small buffer, misses nothing while it keeps up with the
+ * journal's own pruning, and is dropped when it takes nothing at all between two beats.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api/conn.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+enum { EVENTS_AT_ONCE = 32, STREAM_BUFFER_MAX = 256 * 1024 };
+
+static bool write_event(void *cls, const struct api_event *event)
+{
+        struct conn *c = cls;
+        struct view v;
+
+        conn_view(c, &v);
+        json_t *object = view_event(&v, event);
+        auto_free char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+        json_decref(object);
+        if (!text)
+                return false;
+        strbuf_printf(&c->out, "id: %" PRIu64 "\nevent: %s\ndata: ", event->action.id,
+                      action_kind_name((enum action_kind) event->action.kind));
+        strbuf_puts(&c->out, text);
+        strbuf_puts(&c->out, "\n\n");
+        c->cursor = event->action.id;
+        return !c->out.failed;
+}
+
+static void fill(struct conn *c)
+{
+        struct api_host *host = &c->server->host;
+        struct api_event_query query = { .after = c->cursor, .lease_id = c->lease_id, .limit = EVENTS_AT_ONCE };
+        struct error err = { 0 };
+
+        if (c->out.len > 0) {
+                strbuf_reset(&c->out);
+                c->out_at = 0;
+        }
+        if (c->beat_due)
+                strbuf_puts(&c->out, ": beat\n\n");
+        c->beat_due = false;
+        if (host->events(host->ctx, &query, write_event, c, &err) < 0) {
+                log_warning("event=stream-failed words=\"%s\"", err.msg);
+                c->dead = true;
+        }
+}
+
+static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
+{
+        struct conn *c = cls;
+
+        (void) pos;
+        if (c->dead)
+                return MHD_CONTENT_READER_END_WITH_ERROR;
+        if (c->out_at == c->out.len)
+                fill(c);
+        if (c->dead || c->out.failed)
+                return MHD_CONTENT_READER_END_WITH_ERROR;
+
+        size_t n = c->out.len - c->out_at;
+        if (n == 0) {
+                conn_sleep(c, CONN_STREAMING);
+                return 0;
+        }
+        n = n < max ? n : max;
+        memcpy(buf, c->out.data + c->out_at, n);
+        c->out_at += n;
+        return (ssize_t) n;
+}
+
+void stream_begin(struct conn *c, uint64_t after, uint64_t lease_id)
+{
+        c->cursor = after;
+        c->lease_id = lease_id;
+        c->streams = true;
+        strbuf_init(&c->out, STREAM_BUFFER_MAX);
+        strbuf_puts(&c->out, "retry: 1000\n\n"); /* also lets the client see at once that it is connected */
+        c->out_at = 0;
+        c->beat_due = false;
+
+        c->reply = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, on_read, c, NULL);
+        if (!c->reply) {
+                conn_drop(c);
+                return;
+        }
+        c->reply_status = MHD_HTTP_OK;
+        (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+        (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+}
+
+void stream_wake(struct conn *c)
+{
+        conn_wake(c);
+}
+
+void stream_on_beat(struct conn *c)
+{
+        if (c->beat_due) { /* the last one was never fetched: the client does not read */
+                log_debug("event=stream-dropped why=slow-reader");
+                conn_drop(c);
+                return;
+        }
+        c->beat_due = true;
+        conn_wake(c);
+}

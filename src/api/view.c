@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "api/view.h"
+#include "base/escape.h"
+#include "model/lease.h"
+
+bool view_shows_detail(const struct view *v, uint32_t owner_uid)
+{
+        return v->viewer_is_admin || v->viewer_uid == owner_uid;
+}
+
+json_t *view_u64(uint64_t n)
+{
+        return json_integer((json_int_t) (n < INT64_MAX ? n : INT64_MAX));
+}
+
+json_t *view_u64_or_null(bool known, uint64_t n)
+{
+        return known ? view_u64(n) : json_null();
+}
+
+json_t *view_text_or_null(const char *text)
+{
+        char safe[512];
+
+        if (!text || text[0] == '\0')
+                return json_null();
+        json_t *plain = json_string(text); /* NULL where it is not UTF-8 */
+        return plain ? plain : json_string(text_escape(text, strlen(text), safe, sizeof(safe)));
+}
+
+json_t *view_wall_time(uint64_t wall_ms)
+{
+        char text[64];
+        struct tm tm;
+        time_t seconds = (time_t) (wall_ms / 1000);
+
+        if (!gmtime_r(&seconds, &tm))
+                return json_null();
+        size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+        (void) snprintf(text + n, sizeof(text) - n, ".%03uZ", (unsigned) (wall_ms % 1000));
+        return json_string(text);
+}
+
+json_t *view_time(const struct view *v, uint64_t world_ms)
+{
+        return world_ms == 0 ? json_null() : view_wall_time(v->host->wall_of_ms(v->host->ctx, world_ms));
+}
+
+json_t *view_lease_id(uint64_t lease_id)
+{
+        char text[LEASE_ID_TEXT_MAX];
+        return lease_id == 0 ? json_null() : json_string(lease_id_text(lease_id, text));
+}
+
+json_t *view_device_uuid(const struct world *world, uint32_t device)
+{
+        return device < world->n_devices ? view_text_or_null(world->devices[device].uuid) : json_null();
+}
