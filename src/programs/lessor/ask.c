@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/lessor/ask.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/duration.h"
+#include "base/escape.h"
+#include "base/number.h"
+#include "model/lease.h"
+#include "model/way_out.h"
+
+enum { SHOWN_MAX = 64, PID_MAX = 4194304 };
+#define TTL_MIN_MS UINT64_C(1000)
+#define TTL_MAX_MS (UINT64_C(24) * 3600 * 1000)
+
+static int parse_if_down(const char *what, const char *value, uint8_t *ret, struct error *err)
+{
+        static const char *const names[] = { [IF_DOWN_WAIT] = "wait", [IF_DOWN_RUN] = "run", [IF_DOWN_FAIL] = "fail" };
+        char shown[SHOWN_MAX];
+        for (uint8_t i = 0; i < 3; i++)
+                if (strcmp(value, names[i]) == 0) {
+                        *ret = i;
+                        return 0;
+                }
+        return error_set(err, EINVAL,
+                         "%s: \"%s\" is none of wait (for lessord, 60 s), run (without a lease) and fail (at once)",
+                         what, text_escape(value, strlen(value), shown, sizeof(shown)));
+}
+
+int ask_init(struct ask *ask, struct error *err)
+{
+        *ask = (struct ask){ .wait_ms = UINT64_MAX };
+        const char *told = getenv("LESSOR_IF_DOWN");
+        if (!told || told[0] == '\0')
+                return 0;
+        return parse_if_down("LESSOR_IF_DOWN", told, &ask->if_down, err);
+}
+
+static int parse_priority(const char *value, uint8_t *ret, struct error *err)
+{
+        char shown[SHOWN_MAX];
+        if (priority_parse(value, ret))
+                return 0;
+        return error_set(
+                err, EINVAL,
+                "--priority: \"%s\" is not a priority; allowed are 1 urgent, 2 interactive, 3 normal, 4 batch, "
+                "5 filler, as a number or a name",
+                text_escape(value, strlen(value), shown, sizeof(shown)));
+}
+
+/* A name the API takes as well: 1 to 63 bytes, nothing a terminal would obey. */
+static int check_word(const char *what, const char *value, size_t max, struct error *err)
+{
+        size_t n = strlen(value);
+        if (n == 0)
+                return error_set(err, EINVAL, "%s is empty; leave it away or give 1 to %zu bytes", what, max);
+        if (n > max)
+                return error_set(err, EINVAL, "%s has %zu bytes; allowed are 1 to %zu", what, n, max);
+        if (!text_is_plain(value, n))
+                return error_set(err, EINVAL, "%s has control characters or is not UTF-8; use plain text", what);
+        return 0;
+}
+
+static int parse_visible(const char *value, uint8_t *ret, struct error *err)
+{
+        static const char *const names[] = { "auto", "uuid", "index", "none" };
+        char shown[SHOWN_MAX];
+        for (uint8_t i = 0; i < 4; i++)
+                if (strcmp(value, names[i]) == 0) {
+                        *ret = i;
+                        return 0;
+                }
+        return error_set(err, EINVAL, "--visible: \"%s\" is none of auto, uuid, index and none",
+                         text_escape(value, strlen(value), shown, sizeof(shown)));
+}
+
+static int parse_span(const char *what, const char *value, uint64_t min_ms, uint64_t max_ms, uint64_t *ret,
+                      struct error *err)
+{
+        uint64_t ms;
+        char low[DURATION_TEXT_MAX], high[DURATION_TEXT_MAX];
+        int r = duration_parse(what, value, &ms, err);
+        if (r < 0)
+                return r;
+        if (ms < min_ms || ms > max_ms)
+                return error_set(err, EINVAL, "%s: \"%s\" is too %s; allowed are %s to %s", what, value,
+                                 ms < min_ms ? "short" : "long", duration_text(min_ms, low),
+                                 duration_text(max_ms, high));
+        *ret = ms;
+        return 0;
+}
+
+static int parse_yield_by(const char *value, const char **ret, struct error *err)
+{
+        uint8_t mask;
+        uint32_t bad_at = 0;
+        char shown[SHOWN_MAX];
+        if (ways_out_parse(value, &mask, &bad_at)) {
+                *ret = value;
+                return 0;
+        }
+        const char *bad = value + (bad_at <= strlen(value) ? bad_at : 0);
+        return error_set(
+                err, EINVAL,
+                "--yield-by: \"%s\" is no way out; allowed are cooperate, checkpoint, release, restart and kill, "
+                "with commas between them",
+                text_escape(bad, strcspn(bad, ","), shown, sizeof(shown)));
+}
+
+int ask_option(struct ask *ask, const char *name, const char *value, struct error *err)
+{
+        int r;
+        if (strcmp(name, "vram") == 0) {
+                ask->has_size = true;
+                return size_parse("--vram", value, &ask->size, err);
+        }
+        if (strcmp(name, "priority") == 0)
+                return parse_priority(value, &ask->priority, err);
+        if (strcmp(name, "for") == 0)
+                return parse_span("--for", value, 1, DURATION_MAX_MS, &ask->for_ms, err);
+        if (strcmp(name, "wait") == 0)
+                return parse_span("--wait", value, 0, DURATION_MAX_MS, &ask->wait_ms, err);
+        if (strcmp(name, "no-wait") == 0) {
+                ask->wait_ms = 0;
+                return 0;
+        }
+        if (strcmp(name, "name") == 0) {
+                ask->name = value;
+                return check_word("--name", value, NAME_MAX_BYTES - 1, err);
+        }
+        if (strcmp(name, "device") == 0) {
+                r = check_word("--device", value, UUID_TEXT_MAX - 1, err);
+                if (r == 0)
+                        (void) snprintf(ask->device, sizeof(ask->device), "%s", value);
+                return r;
+        }
+        if (strcmp(name, "visible") == 0)
+                return parse_visible(value, &ask->visible, err);
+        if (strcmp(name, "yield-by") == 0)
+                return parse_yield_by(value, &ask->yield_by, err);
+        if (strcmp(name, "if-down") == 0)
+                return parse_if_down("--if-down", value, &ask->if_down, err);
+        if (strcmp(name, "ttl") == 0)
+                return parse_span("--ttl", value, TTL_MIN_MS, TTL_MAX_MS, &ask->ttl_ms, err);
+        if (strcmp(name, "pid") == 0)
+                return parse_u64("--pid", value, 1, PID_MAX, &ask->pid, err) < 0 ? -EINVAL : 0;
+        if (strcmp(name, "managed") == 0)
+                ask->managed = true;
+        else if (strcmp(name, "kill-at-end") == 0)
+                ask->kill_at_end = true;
+        else
+                return -ENOENT;
+        return 0;
+}
+
+static void percent_text(uint64_t percent_milli, char *buf, size_t buf_size)
+{
+        if (percent_milli % 1000 == 0)
+                (void) snprintf(buf, buf_size, "%" PRIu64, percent_milli / 1000);
+        else
+                (void) snprintf(buf, buf_size, "%" PRIu64 ".%03" PRIu64, percent_milli / 1000, percent_milli % 1000);
+}
+
+static json_t *size_json(const struct ask *ask)
+{
+        char number[32];
+        if (!ask->has_size || (ask->size.kind == SIZE_PERCENT && ask->size.percent_milli == 100000))
+                return json_string("all");
+        if (ask->size.kind == SIZE_BYTES)
+                return json_integer((json_int_t) ask->size.bytes);
+        percent_text(ask->size.percent_milli, number, sizeof(number));
+        return json_sprintf("%s%%", number);
+}
+
+json_t *ask_body(const struct ask *ask, const char *mode, uint64_t wait_left_ms)
+{
+        json_t *bind = ask->ttl_ms > 0 ? json_pack("{s:s, s:I}", "to", "heartbeat", "ttl_ms", (json_int_t) ask->ttl_ms)
+                                       : json_pack("{s:s, s:I}", "to", "process", "pid", (json_int_t) ask->pid);
+        json_t *body = json_pack("{s:o, s:s, s:o, s:s}", "bytes", size_json(ask), "mode", mode, "bind", bind,
+                                 "consumer", ask->consumer);
+        if (!body)
+                return NULL;
+        if (ask->priority > 0)
+                (void) json_object_set_new(body, "priority", json_integer(ask->priority));
+        if (ask->for_ms > 0)
+                (void) json_object_set_new(body, "for_ms", json_integer((json_int_t) ask->for_ms));
+        if (wait_left_ms != UINT64_MAX && strcmp(mode, "now") != 0)
+                (void) json_object_set_new(body, "wait_ms", json_integer((json_int_t) wait_left_ms));
+        if (ask->device[0] != '\0')
+                (void) json_object_set_new(body, "device", json_string(ask->device));
+        if (ask->name)
+                (void) json_object_set_new(body, "name", json_string(ask->name));
+        if (ask->managed)
+                (void) json_object_set_new(body, "managed", json_true());
+        if (ask->kill_at_end)
+                (void) json_object_set_new(body, "kill_at_end", json_true());
+        if (ask->yield_by)
+                (void) json_object_set_new(body, "yield_by", json_string(ask->yield_by));
+        return body;
+}
+
+const char *ask_size_text(const struct ask *ask, char buf[SIZE_TEXT_MAX])
+{
+        char number[32];
+        if (ask->has_size && ask->size.kind == SIZE_BYTES)
+                return size_text(ask->size.bytes, buf);
+        if (!ask->has_size || ask->size.percent_milli == 100000) {
+                (void) snprintf(buf, SIZE_TEXT_MAX, "all a device can give");
+                return buf;
+        }
+        percent_text(ask->size.percent_milli, number, sizeof(number));
+        (void) snprintf(buf, SIZE_TEXT_MAX, "%s %% of a device", number);
+        return buf;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What `run` and `lease acquire` ask for: their common options, read and checked, and the request made of them. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "model/limits.h"
+
+enum if_down { IF_DOWN_WAIT, IF_DOWN_RUN, IF_DOWN_FAIL };
+enum visible_way { VISIBLE_AUTO, VISIBLE_UUID, VISIBLE_INDEX, VISIBLE_NONE };
+
+struct ask {
+        bool has_size;
+        struct size size;
+        uint8_t priority; /* 0 = not said */
+        uint64_t for_ms;  /* 0 = no limit */
+        uint64_t wait_ms; /* UINT64_MAX = for ever, 0 = not at all */
+        uint64_t ttl_ms;  /* acquire; 0 = bound to a process */
+        uint64_t pid;     /* whose life it is bound to */
+        bool managed;
+        bool kill_at_end;
+        uint8_t if_down;  /* enum if_down */
+        uint8_t visible;  /* enum visible_way */
+        const char *name; /* NULL = none */
+        const char *yield_by;
+        char device[UUID_TEXT_MAX]; /* "" = any */
+        char consumer[NAME_MAX_BYTES];
+};
+
+/* Defaults, and what the environment says (LESSOR_IF_DOWN). */
+int ask_init(struct ask *ask, struct error *err);
+/* One option by name. 0, or -EINVAL with words; -ENOENT: not one of the common ones. */
+int ask_option(struct ask *ask, const char *name, const char *value, struct error *err);
+/* The body of POST /api/leases. @mode "queue", "wait" or "now"; @wait_left_ms UINT64_MAX = for ever. Caller decrefs. */
+json_t *ask_body(const struct ask *ask, const char *mode, uint64_t wait_left_ms);
+/* "1500 MiB (1.57 GB)", "90 %", "the whole device". Returns @buf. */
+const char *ask_size_text(const struct ask *ask, char buf[SIZE_TEXT_MAX]);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What `status`, `devices`, `queue` and `lease show` have in common: the same objects look the same everywhere. */
+#include <stdbool.h>
+#include <jansson.h>
+#include "programs/lessor/verb.h"
+
+enum { LOOK_ON = -1 };
+
+/* Options of a verb that takes --json and no words. LOOK_ON, or the exit code. */
+int look_options(const struct verb *verb, int argc, char **argv, bool *ret_json);
+/* The same for a verb that takes one lease id; it is checked and written as "L17". */
+int look_id_options(const struct verb *verb, int argc, char **argv, bool *ret_json, char *ret_id, size_t id_size);
+
+void look_devices(const json_t *devices, bool with_holders);
+void look_leases(const json_t *leases);
+void look_queue(const json_t *queue);
+void look_strangers(const json_t *strangers);
+void look_lease(const json_t *lease);

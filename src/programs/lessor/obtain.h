@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Ask for a lease and wait for it, through everything that can happen meanwhile: the daemon goes away and comes back, the
+ * person gives up, the wait is over, the lease is gone and must be asked for again.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include "client/client.h"
+#include "model/lease.h"
+#include "programs/lessor/ask.h"
+#include "programs/lessor/progress.h"
+#include "programs/lessor/signals.h"
+
+enum { OBTAIN_AWAY_MS = 60 * 1000, OBTAIN_AGAIN_MS = 200 };
+
+struct obtain {
+        struct client client;
+        const struct ask *ask;
+        struct signals *signals;
+        struct progress progress;
+        uint64_t deadline_ms;   /* of the whole wait; UINT64_MAX = none */
+        uint64_t away_since_ms; /* 0 = it answered last time */
+        bool tied_to_call;      /* `lease acquire`: the place is given up when this process ends, although the lease
+                                     will be another one's */
+        bool must_look;         /* a request may have arrived although its answer did not */
+        bool waited;
+        bool collected;             /* granted and collected in one answer */
+        char id[LEASE_ID_TEXT_MAX]; /* "" = has none yet */
+        uint64_t rev;
+        uint64_t asked_ms;
+        char device[UUID_TEXT_MAX];
+        uint64_t bytes;
+};
+
+/* OBTAINED: id and device are there, `granted` or `active`. OBTAIN_WITHOUT: --if-down run. Else the exit code, ≥ 0,
+ * with the words already on stderr. */
+enum { OBTAINED = -1, OBTAIN_WITHOUT = -2 };
+
+void obtain_init(struct obtain *o, const struct ask *ask, struct signals *signals, const char *verb);
+/* Once more after the grant was lost: keeps the deadline. */
+int obtain_lease(struct obtain *o);
+/* GET @path with the same patience; 0 = *ret_body is the caller's. Else as obtain_lease. */
+int obtain_get(struct obtain *o, const char *path, json_t **ret_body);
+/*
+ * Collect the grant: what runs under it. OBTAINED; OBTAIN_AGAIN: the grant is gone, ask again; else an exit code.
+ */
+enum { OBTAIN_AGAIN = -3 };
+int obtain_activate(struct obtain *o, uint64_t pid, uint64_t cgroup_id);
+/* Give it back, or give up the place. Short: the daemon frees it anyway when this process is gone. */
+void obtain_release(struct obtain *o);

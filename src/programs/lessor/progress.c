@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/lessor/progress.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "programs/lessor/show.h"
+
+enum { COLUMNS_FALLBACK = 80 };
+
+void progress_init(struct progress *p, const char *verb)
+{
+        const char *term = getenv("TERM");
+        *p = (struct progress){ .verb = verb };
+        p->on_terminal = isatty(STDERR_FILENO) == 1 && term && strcmp(term, "dumb") != 0;
+}
+
+static size_t columns(void)
+{
+        struct winsize size;
+        if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+                return size.ws_col;
+        return COLUMNS_FALLBACK;
+}
+
+void progress_clear(struct progress *p)
+{
+        if (p->shown)
+                (void) fputs("\r\033[K", stderr);
+        p->shown = false;
+}
+
+void progress_update(struct progress *p, const char *text, const char *key)
+{
+        bool news = strcmp(p->last, key) != 0;
+        (void) snprintf(p->last, sizeof(p->last), "%s", key);
+        if (p->on_terminal) {
+                char whole[PROGRESS_MAX + 64], line[PROGRESS_MAX + 64];
+                (void) snprintf(whole, sizeof(whole), "lessor %s: %s", p->verb, text);
+                (void) fprintf(stderr, "\r%s\033[K", show_cut(whole, columns() - 1, false, line, sizeof(line)));
+                p->shown = true;
+        } else if (news) {
+                (void) fprintf(stderr, "lessor %s: %s\n", p->verb, text);
+        }
+}
+
+void progress_say(struct progress *p, const char *fmt, ...)
+{
+        char text[PROGRESS_MAX + 256];
+        va_list args;
+        va_start(args, fmt);
+        (void) vsnprintf(text, sizeof(text), fmt, args);
+        va_end(args);
+        progress_clear(p);
+        (void) fprintf(stderr, "lessor %s: %s\n", p->verb, text); /* one write: lines of many waiters stay whole */
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/lessor/verb.h"
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/escape.h"
+
+enum { WORD_MAX = 48, HELP_COLUMN = 26 };
+
+const struct option no_options[] = { { 0 } };
+const struct option json_options[] = { { "json", NULL, "print JSON, as the API gives it" }, { 0 } };
+
+const struct verb verbs[] = {
+        { "run", "[OPTION]… [--] COMMAND [ARG]…", "wait for GPU memory, then run a command under the lease",
+          run_options, run_more, true, verb_run_main },
+        { "status", "[--json]", "devices, leases, queue and strangers at a glance", json_options, NULL, false,
+          verb_status_main },
+        { "devices", "[--json]", "what each device has, promised, used and free", json_options,
+          "--json prints a list with one object a device; null means unknown, which is never 0.", false,
+          verb_devices_main },
+        { "queue", "[--json]", "who waits, in which order, and for what", json_options, NULL, false, verb_queue_main },
+        { "events", "[--follow] [--lease ID] [--json]", "what happened, oldest first", events_options,
+          "--json prints one object a line. --follow goes on until Ctrl-C, also over a restart of lessord.", false,
+          verb_events_main },
+        { "why", "[--json] ID", "the story of a lease: why it waits, was granted, refused or ended", json_options,
+          "Also for a lease that ended or was refused: its number stands in the message it got.", false,
+          verb_why_main },
+        { "lease", "acquire|show|renew|release …", "leases for scripts: ask, look, keep alive, give back", no_options,
+          lease_more, false, verb_lease_main },
+        { "help", "[VERB]", "this, or the help of a verb", no_options, NULL, false, verb_help_main },
+        { "version", "", "print the version", no_options, NULL, false, verb_version_main },
+        { 0 },
+};
+
+const struct verb lease_verbs[] = {
+        { "lease acquire", "--vram SIZE [OPTION]…", "ask for memory, wait, print the lease's id", acquire_options,
+          acquire_more, false, verb_acquire_main },
+        { "lease show", "[--json] ID", "one lease as it is now", json_options, NULL, false, verb_show_main },
+        { "lease renew", "[--json] ID", "heartbeat: keep a lease with --ttl alive", json_options, NULL, false,
+          verb_renew_main },
+        { "lease release", "[--json] ID", "give the memory back", json_options,
+          "A second release of the same lease says how it ended, and exits with 1.", false, verb_release_main },
+        { 0 },
+};
+
+const struct verb *verb_find(const struct verb *table, const char *name)
+{
+        for (const struct verb *verb = table; verb->name; verb++)
+                if (strcmp(verb->name, name) == 0)
+                        return verb;
+        return NULL;
+}
+
+/* ---- similar words ---- */
+
+/* Changes that turn one into the other; neighbours swapped count as one. */
+static size_t distance(const char *a, const char *b)
+{
+        size_t rows[3][WORD_MAX + 1];
+        size_t n = strlen(a), m = strlen(b);
+        if (n > WORD_MAX || m > WORD_MAX)
+                return SIZE_MAX;
+        for (size_t j = 0; j <= m; j++)
+                rows[0][j] = j;
+        for (size_t i = 1; i <= n; i++) {
+                size_t *above2 = rows[(i + 1) % 3], *above = rows[(i + 2) % 3], *row = rows[i % 3];
+                row[0] = i;
+                for (size_t j = 1; j <= m; j++) {
+                        size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+                        if (above[j] + 1 < best)
+                                best = above[j] + 1;
+                        if (row[j - 1] + 1 < best)
+                                best = row[j - 1] + 1;
+                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+                                best = above2[j - 2] + 1;
+                        row[j] = best;
+                }
+                /* rows rotate: i % 3 is this one, then above, then above2 */
+        }
+        return rows[n % 3][m];
+}
+
+const char *nearest_word(const char *word, const char *const *names)
+{
+        const char *best = NULL;
+        size_t best_distance = SIZE_MAX;
+        size_t n = strlen(word);
+
+        for (; *names; names++) {
+                size_t d = distance(word, *names);
+                if (n >= 2 && strncmp(word, *names, n) == 0)
+                        d = 1; /* the beginning of it */
+                if (d < best_distance) {
+                        best_distance = d;
+                        best = *names;
+                }
+        }
+        return best_distance <= (n <= 4 ? 2U : 3U) && best_distance < n ? best : NULL;
+}
+
+/* ---- help ---- */
+
+int verb_print_help(const struct verb *verb)
+{
+        (void) printf("lessor %s - %s\n\nusage: lessor %s %s\n\n", verb->name, verb->brief, verb->name, verb->synopsis);
+        for (const struct option *row = verb->options; row->name; row++) {
+                char left[64];
+                (void) snprintf(left, sizeof(left), "--%s%s%s", row->name, row->value ? " " : "",
+                                row->value ? row->value : "");
+                if (strlen(left) < HELP_COLUMN)
+                        (void) printf("  %-*s %s\n", HELP_COLUMN, left, row->help);
+                else
+                        (void) printf("  %s\n  %-*s %s\n", left, HELP_COLUMN, "", row->help);
+        }
+        (void) printf("  %-*s %s\n", HELP_COLUMN, "--help", "this text");
+        if (verb->more)
+                (void) printf("\n%s\n", verb->more);
+        return LESSOR_EXIT_OK;
+}
+
+int verb_usage_error(const struct verb *verb, const char *fmt, ...)
+{
+        va_list args;
+        (void) fprintf(stderr, "lessor %s: ", verb->name);
+        va_start(args, fmt);
+        (void) vfprintf(stderr, fmt, args);
+        va_end(args);
+        (void) fprintf(stderr, "\nSee `lessor %s --help`.\n", verb->name);
+        return verb->own_codes ? LESSOR_EXIT_OWN : LESSOR_EXIT_USAGE;
+}
+
+/* ---- reading options ---- */
+
+void options_init(struct options *o, const struct verb *verb, int argc, char **argv)
+{
+        *o = (struct options){ .verb = verb, .argc = argc, .argv = argv, .at = 1 };
+}
+
+static int unknown_option(const struct options *o, const char *word)
+{
+        enum { ROWS_MAX_HERE = 32 };
+        const char *names[ROWS_MAX_HERE + 1] = { 0 };
+        char plain[WORD_MAX + 1], shown[WORD_MAX];
+        size_t n = 0;
+
+        for (const struct option *row = o->verb->options; row->name && n < ROWS_MAX_HERE; row++)
+                names[n++] = row->name;
+        (void) snprintf(plain, sizeof(plain), "%.*s", (int) strcspn(word + strspn(word, "-"), "="),
+                        word + strspn(word, "-"));
+        const char *near = nearest_word(plain, names);
+        (void) text_escape(word, strcspn(word, "="), shown, sizeof(shown));
+        if (near)
+                (void) verb_usage_error(o->verb, "there is no option %s; did you mean --%s?", shown, near);
+        else
+                (void) verb_usage_error(o->verb, "there is no option %s", shown);
+        return OPTIONS_WRONG;
+}
+
+static int long_option(struct options *o, const char *word)
+{
+        const char *name = word + 2;
+        size_t n = strcspn(name, "=");
+
+        if (n == 4 && strncmp(name, "help", n) == 0)
+                return OPTIONS_HELP;
+        for (int row = 0; o->verb->options[row].name; row++) {
+                const struct option *option = &o->verb->options[row];
+                if (strlen(option->name) != n || strncmp(option->name, name, n) != 0)
+                        continue;
+                o->value = name[n] == '=' ? name + n + 1 : NULL;
+                if (o->value && !option->value) {
+                        (void) verb_usage_error(o->verb, "--%s takes no value", option->name);
+                        return OPTIONS_WRONG;
+                }
+                if (option->value && !o->value) {
+                        if (o->at >= o->argc) {
+                                (void) verb_usage_error(o->verb, "--%s needs a value: --%s %s", option->name,
+                                                        option->name, option->value);
+                                return OPTIONS_WRONG;
+                        }
+                        o->value = o->argv[o->at++];
+                }
+                return row;
+        }
+        return unknown_option(o, word);
+}
+
+int options_next(struct options *o)
+{
+        o->value = NULL;
+        if (o->at >= o->argc)
+                return OPTIONS_END;
+        const char *word = o->argv[o->at];
+        bool is_option = !o->only_operands && word[0] == '-' && word[1] != '\0';
+        if (!is_option && o->operands_end_it)
+                return OPTIONS_END;
+        o->at++;
+        if (!is_option) {
+                o->value = word;
+                return OPTIONS_OPERAND;
+        }
+        if (strcmp(word, "--") == 0) {
+                o->only_operands = true;
+                return options_next(o);
+        }
+        if (strcmp(word, "-h") == 0)
+                return OPTIONS_HELP;
+        if (word[1] == '-')
+                return long_option(o, word);
+        return unknown_option(o, word);
+}
+
+const char *option_name(const struct options *o, int row)
+{
+        return row >= 0 ? o->verb->options[row].name : "";
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The verbs of `lessor` as a table: --help, the suggestions for a mistyped word, the option parser and the test that
+ * compares the man pages with all of it read the same rows.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/error.h"
+
+enum exit_code {
+        LESSOR_EXIT_OK = 0,
+        LESSOR_EXIT_REFUSED = 1, /* lessord answered, and the answer is no */
+        LESSOR_EXIT_USAGE = 2,
+        LESSOR_EXIT_AWAY = 69,       /* lessord does not answer, or may not be asked */
+        LESSOR_EXIT_WAIT_OVER = 124, /* `run`, `lease acquire`: waited as long as it was willing to */
+        LESSOR_EXIT_OWN = 125,       /* `run`: refused, a bad option: lessor itself, not the command */
+        LESSOR_EXIT_CANNOT_RUN = 126,
+        LESSOR_EXIT_NOT_FOUND = 127,
+};
+
+struct option {
+        const char *name;  /* without the dashes */
+        const char *value; /* what it takes, for --help; NULL = nothing */
+        const char *help;
+};
+
+struct verb {
+        const char *name;
+        const char *synopsis; /* behind "lessor NAME " */
+        const char *brief;
+        const struct option *options; /* ends with a row without a name; --help goes without saying */
+        const char *more;             /* paragraphs below the options; NULL = none */
+        bool own_codes;               /* of `run`: usage errors are 125, because 2 may be the command's */
+        int (*main)(const struct verb *verb, int argc, char **argv); /* argv[0] is the verb */
+};
+
+/* ---- reading options ---- */
+
+enum { OPTIONS_END = -1, OPTIONS_OPERAND = -2, OPTIONS_HELP = -3, OPTIONS_WRONG = -4 };
+
+struct options {
+        const struct verb *verb;
+        int argc;
+        char **argv;
+        int at;
+        const char *value;    /* of the option or the operand just read */
+        bool only_operands;   /* past "--" */
+        bool operands_end_it; /* `run`: the first operand begins somebody else's words */
+};
+
+void options_init(struct options *o, const struct verb *verb, int argc, char **argv);
+/* The row's index; OPTIONS_OPERAND; OPTIONS_END (at = index of the first word not read); OPTIONS_HELP; OPTIONS_WRONG,
+ * with words printed. */
+int options_next(struct options *o);
+const char *option_name(const struct options *o, int row); /* "priority" */
+
+int verb_print_help(const struct verb *verb);                                          /* to stdout; returns 0 */
+printf_like(2, 3) int verb_usage_error(const struct verb *verb, const char *fmt, ...); /* returns the exit code */
+
+/* The most similar of @names (ends with NULL) to @word; NULL when none is near. */
+const char *nearest_word(const char *word, const char *const *names);
+
+/* The tables. */
+extern const struct verb verbs[], lease_verbs[];
+const struct verb *verb_find(const struct verb *table, const char *name);
+
+int verb_run_main(const struct verb *verb, int argc, char **argv);
+int verb_status_main(const struct verb *verb, int argc, char **argv);
+int verb_devices_main(const struct verb *verb, int argc, char **argv);
+int verb_queue_main(const struct verb *verb, int argc, char **argv);
+int verb_events_main(const struct verb *verb, int argc, char **argv);
+int verb_why_main(const struct verb *verb, int argc, char **argv);
+int verb_lease_main(const struct verb *verb, int argc, char **argv);
+int verb_acquire_main(const struct verb *verb, int argc, char **argv);
+int verb_show_main(const struct verb *verb, int argc, char **argv);
+int verb_renew_main(const struct verb *verb, int argc, char **argv);
+int verb_release_main(const struct verb *verb, int argc, char **argv);
+int verb_help_main(const struct verb *verb, int argc, char **argv);
+int verb_version_main(const struct verb *verb, int argc, char **argv);
+
+extern const struct option run_options[], acquire_options[], json_options[], events_options[], no_options[];
+extern const char run_more[], acquire_more[], lease_more[];
