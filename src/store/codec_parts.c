@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structs that inputs and worlds share. One row a field, in declaration order: see codec.h before changing any. */
+#include "store/codec.h"
+
+CODEC_GUARDS_ON
+
+#define IDENTITY_FIELDS(F, S)                                                                                          \
+        F(S, U32, pid, 0)                                                                                              \
+        F(S, U64, start_ticks, 0)
+CODEC_STRUCT(identity, IDENTITY_FIELDS, 16)
+
+#define WAYS_OUT_FIELDS(F, S)                                                                                          \
+        F(S, BELOW8, named, 1U << WAY_OUT_N)                                                                           \
+        F(S, BELOW8, proven, 1U << WAY_OUT_N)                                                                          \
+        F(S, U64S, floor_bytes, WAY_OUT_N)
+CODEC_STRUCT(ways_out, WAYS_OUT_FIELDS, 48)
+
+#define BINDING_FIELDS(F, S)                                                                                           \
+        F(S, BELOW8, kind, BINDING_KIND_N)                                                                             \
+        F(S, STRUCT, owner, identity)                                                                                  \
+        F(S, STRUCT, root, identity)                                                                                   \
+        F(S, U64, cgroup_id, 0)                                                                                        \
+        F(S, U64, ttl_ms, 0)
+CODEC_STRUCT(binding, BINDING_FIELDS, 56)
+
+#define CONFIG_FIELDS(F, S)                                                                                            \
+        F(S, U64, aging_ms, 0)                                                                                         \
+        F(S, U64, usage_half_life_ms, 0)                                                                               \
+        F(S, U64, usage_forgiven_ms, 0)                                                                                \
+        F(S, U64, keep_rank_ms, 0)                                                                                     \
+        F(S, U64, block_after_ms, 0)                                                                                   \
+        F(S, U64, block_max_ms, 0)                                                                                     \
+        F(S, U64, collect_ms, 0)                                                                                       \
+        F(S, U64, reading_max_age_ms, 0)                                                                               \
+        F(S, U64, slot_warning_ms, 0)                                                                                  \
+        F(S, U64, display_bytes, 0)                                                                                    \
+        F(S, U64, ledger_cap_bytes, 0)                                                                                 \
+        F(S, U64, thaw_slack_ppm, 0)                                                                                   \
+        F(S, U32, margin, 0)                                                                                           \
+        F(S, U32, ceiling_user, 0)                                                                                     \
+        F(S, U32, ceiling_admin, 0)                                                                                    \
+        F(S, BELOW32, leases_max, LEASES_MAX + 1)                                                                      \
+        F(S, BELOW32, entries_max, ENTRIES_MAX + 1)                                                                    \
+        F(S, U32, waiting_per_user_max, 0)
+CODEC_STRUCT(config, CONFIG_FIELDS, 120)
+
+#define PROCESS_FIELDS(F, S)                                                                                           \
+        F(S, STRUCT, identity, identity)                                                                               \
+        F(S, BELOW8, state, PROCESS_ENDED + 1)                                                                         \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, U32, ppid, 0)                                                                                             \
+        F(S, U64, cgroup_id, 0)                                                                                        \
+        F(S, BELOW32, n_ancestors, ANCESTORS_MAX + 1)                                                                  \
+        F(S, ROWS, ancestors, identity)                                                                                \
+        F(S, REF, lease, LEASES_MAX)                                                                                   \
+        F(S, TEXT, comm, 0)
+CODEC_STRUCT(process, PROCESS_FIELDS, 328)
+
+#define OCCUPANCY_FIELDS(F, S)                                                                                         \
+        F(S, STRUCT, identity, identity)                                                                               \
+        F(S, U64, used_bytes, 0)                                                                                       \
+        F(S, INDEX, device, DEVICES_MAX)                                                                               \
+        F(S, U32, flags, 0)                                                                                            \
+        F(S, REF, holder, HOLDERS_MAX)
+CODEC_STRUCT(occupancy, OCCUPANCY_FIELDS, 40)

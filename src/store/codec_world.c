@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/codec_world.h"
+
+#include "store/codec.h"
+
+CODEC_GUARDS_ON
+
+void put_device(struct put *c, const struct device *p);
+void get_device(struct get *c, struct device *p);
+void put_lease(struct put *c, const struct lease *p);
+void get_lease(struct get *c, struct lease *p);
+void put_entry(struct put *c, const struct entry *p);
+void get_entry(struct get *c, struct entry *p);
+void put_holder(struct put *c, const struct holder *p);
+void get_holder(struct get *c, struct holder *p);
+void put_user(struct put *c, const struct user *p);
+void get_user(struct get *c, struct user *p);
+
+#define DEVICE_FIELDS(F, S)                                                                                            \
+        F(S, BELOW8, health, DEVICE_HEALTH_N)                                                                          \
+        F(S, BOOL, used_known, 0)                                                                                      \
+        F(S, BOOL, per_process_known, 0)                                                                               \
+        F(S, BOOL, settled, 0)                                                                                         \
+        F(S, BOOL, driver_own_known, 0)                                                                                \
+        F(S, TEXT, uuid, 0)                                                                                            \
+        F(S, TEXT, name, 0)                                                                                            \
+        F(S, TEXT, pci_bus_id, 0)                                                                                      \
+        F(S, U32, minor, 0)                                                                                            \
+        F(S, U64, total_bytes, 0)                                                                                      \
+        F(S, U64, used_bytes, 0)                                                                                       \
+        F(S, U64, driver_own_bytes, 0)                                                                                 \
+        F(S, U64, budget_bytes, 0)                                                                                     \
+        F(S, U64, reading_ms, 0)                                                                                       \
+        F(S, U64, changed_ms, 0)                                                                                       \
+        F(S, U64, read_asked_ms, 0)                                                                                    \
+        F(S, U32, error_code, 0)
+CODEC_STRUCT(device, DEVICE_FIELDS, 304)
+
+#define LEASE_FIELDS(F, S)                                                                                             \
+        F(S, U32, generation, 0)                                                                                       \
+        F(S, BELOW8, state, LEASE_STATE_N)                                                                             \
+        F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
+        F(S, BELOW8, kept_rank, CODEC_PRIORITY_END)                                                                    \
+        F(S, BELOW8, end_reason, END_REASON_N)                                                                         \
+        F(S, BOOL, managed, 0)                                                                                         \
+        F(S, BOOL, kill_at_end, 0)                                                                                     \
+        F(S, BOOL, slot_warned, 0)                                                                                     \
+        F(S, BOOL, over_time, 0)                                                                                       \
+        F(S, BOOL, misplaced, 0)                                                                                       \
+        F(S, BOOL, owner_gone, 0)                                                                                      \
+        F(S, BOOL, backfilled, 0)                                                                                      \
+        F(S, ID, id, 0)                                                                                                \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, BELOW32, user, USERS_MAX)                                                                                 \
+        F(S, U64, bytes, 0)                                                                                            \
+        F(S, U64, devices, 0)                                                                                          \
+        F(S, INDEX, device, DEVICES_MAX)                                                                               \
+        F(S, U64, slot_ms, 0)                                                                                          \
+        F(S, U64, arrived_ms, 0)                                                                                       \
+        F(S, U64, granted_ms, 0)                                                                                       \
+        F(S, U64, active_ms, 0)                                                                                        \
+        F(S, U64, ended_ms, 0)                                                                                         \
+        F(S, U64, slot_end_ms, 0)                                                                                      \
+        F(S, U64, renewed_ms, 0)                                                                                       \
+        F(S, U64, waited_ms, 0)                                                                                        \
+        F(S, U64, ledger_set_aside_bytes, 0)                                                                           \
+        F(S, STRUCT, binding, binding)                                                                                 \
+        F(S, STRUCT, ways, ways_out)                                                                                   \
+        F(S, REF, holder, HOLDERS_MAX)                                                                                 \
+        F(S, REF, entry, ENTRIES_MAX)                                                                                  \
+        F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
+        F(S, TEXT, name, 0)                                                                                            \
+        F(S, TEXT, consumer, 0)
+CODEC_STRUCT(lease, LEASE_FIELDS, 384)
+
+#define ENTRY_FIELDS(F, S)                                                                                             \
+        F(S, U32, generation, 0)                                                                                       \
+        F(S, BELOW8, kind, ENTRY_KIND_N)                                                                               \
+        F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
+        F(S, BELOW8, wait_kind, WAIT_KIND_N)                                                                           \
+        F(S, BOOL, is_head, 0)                                                                                         \
+        F(S, BOOL, head_is_finite, 0)                                                                                  \
+        F(S, BOOL, stepped_aside, 0)                                                                                   \
+        F(S, BOOL, no_wait, 0)                                                                                         \
+        F(S, U64, id, 0)                                                                                               \
+        F(S, REF, lease, LEASES_MAX)                                                                                   \
+        F(S, BELOW32, user, USERS_MAX)                                                                                 \
+        F(S, U64, demand_bytes, 0)                                                                                     \
+        F(S, U64, devices, 0)                                                                                          \
+        F(S, U64, limit_ms, 0)                                                                                         \
+        F(S, U64, arrived_ms, 0)                                                                                       \
+        F(S, U64, held_ms, 0)                                                                                          \
+        F(S, U64, held_since_ms, 0)                                                                                    \
+        F(S, U64, give_up_ms, 0)                                                                                       \
+        F(S, STRUCT, ways, ways_out)                                                                                   \
+        F(S, INDEX, head_device, DEVICES_MAX)                                                                          \
+        F(S, U64, head_since_ms, 0)                                                                                    \
+        F(S, U64, start_ms, 0)                                                                                         \
+        F(S, U64, block_since_ms, 0)                                                                                   \
+        F(S, U64, block_until_ms, 0)
+CODEC_STRUCT(entry, ENTRY_FIELDS, 184)
+
+#define HOLDER_FIELDS(F, S)                                                                                            \
+        F(S, U32, generation, 0)                                                                                       \
+        F(S, BELOW8, kind, HOLDER_KIND_N)                                                                              \
+        F(S, BELOW8, claim_kind, CLAIM_BOOKING + 1)                                                                    \
+        F(S, BOOL, used_known, 0)                                                                                      \
+        F(S, BOOL, managed, 0)                                                                                         \
+        F(S, BOOL, pinned, 0)                                                                                          \
+        F(S, BOOL, protected, 0)                                                                                       \
+        F(S, BOOL, uncollected, 0)                                                                                     \
+        F(S, BELOW32, device, DEVICES_MAX)                                                                             \
+        F(S, U64, reserved_bytes, 0)                                                                                   \
+        F(S, U64, used_bytes, 0)                                                                                       \
+        F(S, U64, pin_end_ms, 0)                                                                                       \
+        F(S, U64, idle_since_ms, 0)                                                                                    \
+        F(S, U32, n_processes, 0)                                                                                      \
+        F(S, STRUCT, ways, ways_out)                                                                                   \
+        F(S, REF, lease, LEASES_MAX)                                                                                   \
+        F(S, REF, entry, ENTRIES_MAX)                                                                                  \
+        F(S, STRUCT, process, identity)
+CODEC_STRUCT(holder, HOLDER_FIELDS, 136)
+
+#define USER_FIELDS(F, S)                                                                                              \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, U32, n_leases, 0)                                                                                         \
+        F(S, U32, n_waiting, 0)                                                                                        \
+        F(S, BOOL, in_use, 0)                                                                                          \
+        F(S, U64, held_bytes, 0)                                                                                       \
+        F(S, U64, usage_mib_s, 0)                                                                                      \
+        F(S, U64, usage_at_ms, 0)
+CODEC_STRUCT(user, USER_FIELDS, 40)
+
+/* Everything in front of the tables, the numbers of their rows last. */
+#define WORLD_FIELDS(F, S)                                                                                             \
+        F(S, STRUCT, config, config)                                                                                   \
+        F(S, U64, now_ms, 0)                                                                                           \
+        F(S, ID, next_lease_id, 0)                                                                                     \
+        F(S, ID, next_entry_id, 0)                                                                                     \
+        F(S, ID, next_action_id, 0)                                                                                    \
+        F(S, U64, ledger_charged_bytes, 0)                                                                             \
+        F(S, BOOL, eyes_answering, 0)                                                                                  \
+        F(S, U64, eyes_silent_since_ms, 0)                                                                             \
+        F(S, BELOW32, n_devices, DEVICES_MAX + 1)                                                                      \
+        F(S, BELOW32, n_leases, LEASES_MAX + 1)                                                                        \
+        F(S, BELOW32, n_entries, ENTRIES_MAX + 1)                                                                      \
+        F(S, BELOW32, n_holders, HOLDERS_MAX + 1)                                                                      \
+        F(S, BELOW32, n_processes, PROCESSES_MAX + 1)                                                                  \
+        F(S, BELOW32, n_occupancies, OCCUPANCIES_MAX + 1)                                                              \
+        F(S, BELOW32, n_users, USERS_MAX + 1)
+/*      table, its struct, the number of its rows, its rows, do they start with a generation? */
+#define WORLD_TABLES(T)                                                                                                \
+        T(devices, device, n_devices, DEVICES_MAX, false)                                                              \
+        T(leases, lease, n_leases, LEASES_MAX, true)                                                                   \
+        T(entries, entry, n_entries, ENTRIES_MAX, true)                                                                \
+        T(holders, holder, n_holders, HOLDERS_MAX, true)                                                               \
+        T(users, user, n_users, USERS_MAX, false)                                                                      \
+        T(occupancies, occupancy, n_occupancies, OCCUPANCIES_MAX, false)                                               \
+        T(processes, process, n_processes, PROCESSES_MAX, false)
+
+#define TABLE_SIZE(table, S, n, max, has_generation) +(max) * sizeof(struct S)
+#define WORLD_AND_TABLES(F, S)                                                                                         \
+        WORLD_FIELDS(F, S)                                                                                             \
+        F(S, ROWS, devices, device)                                                                                    \
+        F(S, U64S, lease_ids, LEASES_MAX)                                                                              \
+        F(S, ROWS, leases, lease)                                                                                      \
+        F(S, ROWS, entries, entry)                                                                                     \
+        F(S, ROWS, holders, holder)                                                                                    \
+        F(S, ROWS, users, user)                                                                                        \
+        F(S, ROWS, occupancies, occupancy)                                                                             \
+        F(S, ROWS, processes, process)
+enum { WORLD_HEAD_SIZE = 208 };
+CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
+
+/* In bytes no field takes more than its place in memory, but for a text's length, a row's mark and, in a process, its
+ * ancestors' marks: 64 a row is more than all of them. */
+#define TABLE_BOUND(table, S, n, max, has_generation) +(sizeof(struct S) + 64) * world->n
+
+size_t codec_world_size_max(const struct world *world)
+{
+        return 2 + 2 * WORLD_HEAD_SIZE + (size_t) world->n_leases * 8 WORLD_TABLES(TABLE_BOUND);
+}
+
+#define TABLE_PUT(table, S, n, max, has_generation)                                                                    \
+        for (uint32_t i = 0; i < p->n && !c->bad; i++) {                                                               \
+                size_t begun = put_row_begin(c);                                                                       \
+                put_##S(c, &p->table[i]);                                                                              \
+                put_row_end(c, begun, has_generation);                                                                 \
+        }
+
+int codec_world_encode(const struct world *world, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
+{
+        struct put put, *c = &put;
+        const struct world *p = world;
+
+        put_begin(c, buf, buf_size);
+        WORLD_FIELDS(CODEC_PUT, world)
+        for (uint32_t i = 0; i < p->n_leases && !c->bad; i++)
+                put_below(c, "world.lease_ids", p->lease_ids[i], CODEC_ID_END, 8);
+        WORLD_TABLES(TABLE_PUT)
+        return put_end(c, "world", ret_n, err);
+}
+
+/* A row's generation is its first field (asserted below): what an empty row keeps is written straight there. */
+#define TABLE_GET(table, S, n, max, has_generation)                                                                    \
+        for (uint32_t i = 0; i < p->n && !c->r.failed; i++) {                                                          \
+                uint32_t generation = 0;                                                                               \
+                size_t begun;                                                                                          \
+                if (get_row_begin(c, has_generation, &generation, &begun)) {                                           \
+                        get_##S(c, &p->table[i]);                                                                      \
+                        get_row_end(c, "world." #table, has_generation, begun);                                        \
+                } else if (has_generation) {                                                                           \
+                        memcpy(&p->table[i], &generation, sizeof(generation));                                         \
+                }                                                                                                      \
+        }
+_Static_assert(offsetof(struct lease, generation) == 0 && offsetof(struct entry, generation) == 0 &&
+                       offsetof(struct holder, generation) == 0,
+               "a row's generation is its first field");
+
+int codec_world_decode(const void *data, size_t n_data, struct world *ret, struct error *err)
+{
+        struct get get, *c = &get;
+        struct world *p = ret;
+        int r = get_begin(c, "world", data, n_data, err);
+        if (r < 0)
+                return r;
+
+        WORLD_FIELDS(CODEC_GET, world)
+        for (uint32_t i = 0; i < p->n_leases && !c->r.failed; i++)
+                p->lease_ids[i] = get_below(c, "world.lease_ids", CODEC_ID_END, 8);
+        WORLD_TABLES(TABLE_GET)
+        return get_end(c, "world", err);
+}

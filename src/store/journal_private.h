@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of the journal share: journal_open.c, journal.c (writing), journal_restore.c, journal_events.c, journal_verify.c. */
+#include "store/chain.h"
+#include "store/codec.h"
+#include "store/codec_action.h"
+#include "store/codec_input.h"
+#include "store/journal.h"
+#include "store/sql.h"
+
+/*
+ * The file: PRAGMA application_id says it is ours, user_version says in which form: the tables' version and the codecs'. A
+ * program refuses a newer one untouched, so either of the two going up keeps an older program off.
+ */
+enum {
+        JOURNAL_APPLICATION_ID = 0x4c53524a, /* "LSRJ" */
+        JOURNAL_TABLES_VERSION = 1,
+        JOURNAL_FORMAT = JOURNAL_TABLES_VERSION * 1000 + CODEC_VERSION,
+};
+
+enum journal_stmt {
+        STMT_BEGIN,
+        STMT_COMMIT,
+        STMT_ROLLBACK,
+        STMT_RECORD_INSERT,
+        STMT_EVENT_INSERT,
+        STMT_SEGMENT_INSERT,
+        STMT_SEGMENT_KEPT,
+        STMT_RECORDS_PRUNE,
+        STMT_SEGMENTS_PRUNE,
+        STMT_EVENT_KEPT,
+        STMT_KEEP_EVENT_HASH,
+        STMT_EVENTS_PRUNE,
+        STMT_HEAD,
+        STMT_SEGMENT_BELOW,
+        STMT_SEGMENT_ABOVE,
+        STMT_RECORDS,
+        STMT_EVENTS_ALL,
+        STMT_EVENTS_UP,
+        STMT_EVENTS_DOWN,
+        STMT_EVENTS_UP_LEASE,
+        STMT_EVENTS_DOWN_LEASE,
+        STMT_N,
+};
+
+struct pending { /* one record that is not committed; its bytes lie in the arena, input first */
+        uint64_t now_ms;
+        uint64_t wall_ms;
+        uint32_t kind;
+        size_t at;
+        size_t n_input;
+        size_t n_actions;
+};
+
+struct journal {
+        sqlite3 *db;
+        char *path;
+        struct journal_options options;
+        char core_version[JOURNAL_VERSION_SIZE];
+        sqlite3_stmt *stmts[STMT_N];
+        char degraded[400];
+
+        bool positioned; /* restore has run: the three below are true */
+        uint64_t last_seq;
+        struct chain_hash hash;       /* of the last record, or of the segment that began after it */
+        struct chain_hash event_hash; /* of the last event */
+
+        uint64_t segment; /* the one we write; 0 = none yet */
+        uint64_t segment_records;
+        bool in_doubt; /* a transaction failed at its end: look whether it is there before writing it again */
+
+        struct pending *pending;
+        size_t n_pending;
+        size_t cap_pending;
+        uint8_t *arena;
+        size_t n_arena;
+        size_t cap_arena;
+
+        struct actions *actions; /* room to decode a record into; made when first needed */
+};
+
+int journal_stmt(struct journal *j, enum journal_stmt which, sqlite3_stmt **ret, struct error *err);
+int journal_run(struct journal *j, enum journal_stmt which, const char *doing,
+                struct error *err); /* no parameters, no rows */
+/* Ends a transaction that may or may not still be open after a failure. */
+void journal_abort(struct journal *j);
+void journal_degrade(struct journal *j, const char *fmt, ...) printf_like(2, 3); /* the first one counts */
+int journal_need_actions(struct journal *j, struct error *err);
+
+/* The file itself (journal_open.c). Damage found later: close, move aside, start a fresh one. */
+int journal_file_replace(struct journal *j, const char *why, struct error *err);
+void journal_file_close(struct journal *j, bool keep_wal);
+
+/* Rows as they lie in the file. Blobs and texts are borrowed from the statement. */
+struct segment_row {
+        struct chain_segment segment;
+        struct chain_hash before;
+        struct chain_hash hash;
+};
+struct record_row {
+        struct chain_record record;
+        struct chain_hash hash;
+};
+struct event_row {
+        struct chain_event event;
+        uint32_t kind;
+        uint32_t device; /* UINT32_MAX = none */
+        uint32_t uid;
+        uint64_t lease_id;
+        struct chain_hash hash;
+};
+void segment_row_read(sqlite3_stmt *stmt, struct segment_row *ret);
+void record_row_read(sqlite3_stmt *stmt, struct record_row *ret);
+void event_row_read(sqlite3_stmt *stmt, struct event_row *ret);
+
+static inline bool chain_hash_equal(const struct chain_hash *a, const struct chain_hash *b)
+{
+        return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
