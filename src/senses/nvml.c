@@ -156,7 +156,7 @@ static bool open_library(struct nvml *nv, struct gpu_driver *ret)
         }
         if (nvml_resolve(&nv->sym, lookup_in_library, nv->library, &missing) < 0) {
                 ret->state = EYES_DRIVER_OLD_LIBRARY;
-                (void) snprintf(ret->words, sizeof(ret->words), "%s has no %s; lessor needs a driver from R418 on", name, missing);
+                (void) snprintf(ret->words, sizeof(ret->words), "%s has no %s: this driver is too old", name, missing);
                 close_library(nv);
                 return false;
         }

@@ -57,7 +57,7 @@ enum {
         EYES_ROWS_MAX = 1024, /* the driver itself stops at 950 pids */
         EYES_ANCESTORS_MAX = 32,
         EYES_DEVICES_MAX = 64,
-        EYES_PID_MAX = 4 * 1024 * 1024, /* PID_MAX_LIMIT of the kernel */
+        EYES_PID_MAX = INT32_MAX, /* this kernel has none above 4194304; a foreign one may say what it likes (F19) */
         EYES_INTERVAL_MIN_MS = 10,
         EYES_INTERVAL_MAX_MS = 60000,
         EYES_INTERVAL_DEFAULT_MS = 1000,

@@ -26,29 +26,62 @@ static void sample(enum eyes_kind kind, struct eyes_message *m)
                 m->read = (struct eyes_read){ .request_id = 7, .uuid = "GPU-3f1c" };
                 break;
         case EYES_HELLO:
-                m->hello = (struct eyes_hello){ .version = EYES_VERSION, .driver_state = EYES_DRIVER_MISMATCH, .rc = 18,
-                                                .driver_version = "595.45", .host_pids = true, .n_devices = 2, .n_hidden = 1,
+                m->hello = (struct eyes_hello){ .version = EYES_VERSION,
+                                                .driver_state = EYES_DRIVER_MISMATCH,
+                                                .rc = 18,
+                                                .driver_version = "595.45",
+                                                .host_pids = true,
+                                                .n_devices = 2,
+                                                .n_hidden = 1,
                                                 .boot_id = "b7f2b1f2-9d5e-4d8c-a0d6-2f6f8b6f1a2b" };
                 break;
         case EYES_DEVICE:
-                m->device = (struct eyes_device){ .uuid = "MIG-1", .name = "Example", .bus_id = "0000:65:00.0",
-                                                  .parent_uuid = "GPU-3f1c", .minor_known = true, .minor = 3,
-                                                  .total_known = true, .total_bytes = UINT64_C(3) << 30, .mig = true,
-                                                  .state = EYES_DEVICE_LOST, .rc = 15 };
+                m->device = (struct eyes_device){ .uuid = "MIG-1",
+                                                  .name = "Example",
+                                                  .bus_id = "0000:65:00.0",
+                                                  .parent_uuid = "GPU-3f1c",
+                                                  .minor_known = true,
+                                                  .minor = 3,
+                                                  .total_known = true,
+                                                  .total_bytes = UINT64_C(3) << 30,
+                                                  .mig = true,
+                                                  .state = EYES_DEVICE_LOST,
+                                                  .rc = 15 };
                 break;
         case EYES_PROCESS:
-                m->process = (struct eyes_process){ .pid = 4711, .start_ticks = 123456, .uid_known = true, .uid = 1000,
-                                                    .ppid = 1, .sid = 4711, .comm = "a) R 1 (\n", .exe_known = true,
-                                                    .exe_deleted = true, .exe_path = "/opt/x y", .exe_dev = 5,
-                                                    .exe_inode = 77, .cgroup_known = true, .cgroup_path = "/user.slice",
-                                                    .cgroup_id_known = true, .cgroup_id = 9, .cmdline_cut = true,
-                                                    .n_cmdline = 6, .cmdline = "py\0-c\0", .token = "t0k3n",
-                                                    .n_ancestors = 2, .ancestors = { { 17, 16 }, { 1, 2 } } };
+                m->process = (struct eyes_process){ .pid = 4711,
+                                                    .start_ticks = 123456,
+                                                    .uid_known = true,
+                                                    .uid = 1000,
+                                                    .ppid = 1,
+                                                    .sid = 4711,
+                                                    .comm = "a) R 1 (\n",
+                                                    .exe_known = true,
+                                                    .exe_deleted = true,
+                                                    .exe_path = "/opt/x y",
+                                                    .exe_dev = 5,
+                                                    .exe_inode = 77,
+                                                    .cgroup_known = true,
+                                                    .cgroup_path = "/user.slice",
+                                                    .cgroup_id_known = true,
+                                                    .cgroup_id = 9,
+                                                    .cmdline_cut = true,
+                                                    .n_cmdline = 6,
+                                                    .cmdline = "py\0-c\0",
+                                                    .token = "t0k3n",
+                                                    .n_ancestors = 2,
+                                                    .ancestors = { { 17, 16 }, { 1, 2 } } };
                 break;
         case EYES_READING:
-                m->reading = (struct eyes_reading){ .uuid = "GPU-3f1c", .request_id = 7, .taken_ms = 5000,
-                                                    .memory_valid = true, .total_bytes = 24000, .used_bytes = 900,
-                                                    .settled = true, .per_process_valid = true, .rows_taken_ms = 4999,
+                m->reading = (struct eyes_reading){ .uuid = "GPU-3f1c",
+                                                    .request_id = 7,
+                                                    .taken_ms = 5000,
+                                                    .memory_valid = true,
+                                                    .total_bytes = 24000,
+                                                    .used_bytes = 900,
+                                                    .settled = true,
+                                                    .per_process_valid = true,
+                                                    .rows_taken_ms = 4999,
                                                     .n_rows = 3 };
                 m->reading.rows[0] = (struct eyes_row){ 5, EYES_ROW_USED_KNOWN | EYES_ROW_COMPUTE, 100, 300 };
                 m->reading.rows[1] = (struct eyes_row){ 6, EYES_ROW_GRAPHICS, 100, 0 };
@@ -58,8 +91,9 @@ static void sample(enum eyes_kind kind, struct eyes_message *m)
                 m->exited = (struct eyes_exited){ .pid = 4711, .start_ticks = 123456 };
                 break;
         case EYES_ALARM:
-                m->alarm = (struct eyes_alarm){ .kind = EYES_ALARM_LIST_REJECTED, .uuid = "GPU-3f1c", .n_dropped = 3,
-                                                .text = "pid 0" };
+                m->alarm = (struct eyes_alarm){
+                        .kind = EYES_ALARM_LIST_REJECTED, .uuid = "GPU-3f1c", .n_dropped = 3, .text = "pid 0"
+                };
                 break;
         case EYES_DONE:
                 m->done = (struct eyes_done){ .request_id = 7, .taken_ms = 5001, .n_readings = 1 };
@@ -171,8 +205,8 @@ static void reading_with_all_rows_fits_into_a_message(void **state)
         sample(EYES_READING, &msg);
         msg.reading.n_rows = EYES_ROWS_MAX;
         for (uint32_t i = 0; i < EYES_ROWS_MAX; i++)
-                msg.reading.rows[i] = (struct eyes_row){ EYES_PID_MAX - EYES_ROWS_MAX + 1 + i, EYES_ROW_USED_KNOWN, UINT64_MAX,
-                                                         EYES_BYTES_MAX };
+                msg.reading.rows[i] = (struct eyes_row){ (uint32_t) EYES_PID_MAX - EYES_ROWS_MAX + 1 + i,
+                                                         EYES_ROW_USED_KNOWN, UINT64_MAX, EYES_BYTES_MAX };
         size_t n = encoded(&msg);
         assert_true(n < EYES_MESSAGE_MAX);
         assert_int_equal(eyes_decode(buf, n, &back, NULL), 0);
@@ -198,34 +232,103 @@ static void process_with_the_longest_of_everything_fits(void **state)
         assert_memory_equal(&back, &msg, sizeof(msg));
 }
 
-static void break_interval_zero(struct eyes_message *m) { m->interval.ms = 0; }
-static void break_interval_long(struct eyes_message *m) { m->interval.ms = 60001; }
-static void break_read_id(struct eyes_message *m) { m->read.request_id = 0; }
-static void break_hello_devices(struct eyes_message *m) { m->hello.n_devices = EYES_DEVICES_MAX + 1; }
-static void break_hello_state(struct eyes_message *m) { m->hello.driver_state = EYES_DRIVER_STATE_N; }
-static void break_device_uuid(struct eyes_message *m) { m->device.uuid[0] = '\0'; }
-static void break_device_total(struct eyes_message *m) { m->device.total_known = false; }
-static void break_uuid_unterminated(struct eyes_message *m) { memset(m->device.uuid, 'u', sizeof(m->device.uuid)); }
-static void break_process_pid(struct eyes_message *m) { m->process.pid = 0; }
-static void break_process_pid_high(struct eyes_message *m) { m->process.pid = EYES_PID_MAX + 1; }
-static void break_process_cmdline(struct eyes_message *m) { m->process.n_cmdline = EYES_CMDLINE_MAX + 1; }
-static void break_process_ancestors(struct eyes_message *m) { m->process.n_ancestors = EYES_ANCESTORS_MAX + 1; }
-static void break_process_cgroup(struct eyes_message *m) { m->process.cgroup_path[0] = 'x'; }
-static void break_process_exe(struct eyes_message *m) { m->process.exe_known = false; }
-static void break_reading_used(struct eyes_message *m) { m->reading.used_bytes = m->reading.total_bytes + 1; }
-static void break_reading_unknown(struct eyes_message *m) { m->reading.memory_valid = false; }
-static void break_reading_order(struct eyes_message *m) { m->reading.rows[1].pid = 5; }
-static void break_reading_row_used(struct eyes_message *m) { m->reading.rows[1].used_bytes = 1; }
-static void break_reading_ghost(struct eyes_message *m) { m->reading.rows[2].start_ticks = 1; }
-static void break_reading_flags(struct eyes_message *m) { m->reading.rows[0].flags = EYES_ROW_FLAGS_ALL + 1; }
-static void break_reading_two_reasons(struct eyes_message *m) { m->reading.rows[2].flags |= EYES_ROW_FOREIGN; }
-static void break_reading_count(struct eyes_message *m) { m->reading.n_rows = EYES_ROWS_MAX + 1; }
+static void break_interval_zero(struct eyes_message *m)
+{
+        m->interval.ms = 0;
+}
+static void break_interval_long(struct eyes_message *m)
+{
+        m->interval.ms = 60001;
+}
+static void break_read_id(struct eyes_message *m)
+{
+        m->read.request_id = 0;
+}
+static void break_hello_devices(struct eyes_message *m)
+{
+        m->hello.n_devices = EYES_DEVICES_MAX + 1;
+}
+static void break_hello_state(struct eyes_message *m)
+{
+        m->hello.driver_state = EYES_DRIVER_STATE_N;
+}
+static void break_device_uuid(struct eyes_message *m)
+{
+        m->device.uuid[0] = '\0';
+}
+static void break_device_total(struct eyes_message *m)
+{
+        m->device.total_known = false;
+}
+static void break_uuid_unterminated(struct eyes_message *m)
+{
+        memset(m->device.uuid, 'u', sizeof(m->device.uuid));
+}
+static void break_process_pid(struct eyes_message *m)
+{
+        m->process.pid = 0;
+}
+static void break_process_pid_high(struct eyes_message *m)
+{
+        m->process.pid = (uint32_t) EYES_PID_MAX + 1;
+}
+static void break_process_cmdline(struct eyes_message *m)
+{
+        m->process.n_cmdline = EYES_CMDLINE_MAX + 1;
+}
+static void break_process_ancestors(struct eyes_message *m)
+{
+        m->process.n_ancestors = EYES_ANCESTORS_MAX + 1;
+}
+static void break_process_cgroup(struct eyes_message *m)
+{
+        m->process.cgroup_path[0] = 'x';
+}
+static void break_process_exe(struct eyes_message *m)
+{
+        m->process.exe_known = false;
+}
+static void break_reading_used(struct eyes_message *m)
+{
+        m->reading.used_bytes = m->reading.total_bytes + 1;
+}
+static void break_reading_unknown(struct eyes_message *m)
+{
+        m->reading.memory_valid = false;
+}
+static void break_reading_order(struct eyes_message *m)
+{
+        m->reading.rows[1].pid = 5;
+}
+static void break_reading_row_used(struct eyes_message *m)
+{
+        m->reading.rows[1].used_bytes = 1;
+}
+static void break_reading_ghost(struct eyes_message *m)
+{
+        m->reading.rows[2].start_ticks = 1;
+}
+static void break_reading_flags(struct eyes_message *m)
+{
+        m->reading.rows[0].flags = EYES_ROW_FLAGS_ALL + 1;
+}
+static void break_reading_two_reasons(struct eyes_message *m)
+{
+        m->reading.rows[2].flags |= EYES_ROW_FOREIGN;
+}
+static void break_reading_count(struct eyes_message *m)
+{
+        m->reading.n_rows = EYES_ROWS_MAX + 1;
+}
 static void break_reading_settled(struct eyes_message *m)
 {
         m->reading.per_process_valid = false;
         m->reading.list_error = EYES_ERROR_REJECTED;
 }
-static void break_reading_future(struct eyes_message *m) { m->reading.rows_taken_ms = m->reading.taken_ms + 1; }
+static void break_reading_future(struct eyes_message *m)
+{
+        m->reading.rows_taken_ms = m->reading.taken_ms + 1;
+}
 
 static void field_outside_its_range_is_named(void **state)
 {

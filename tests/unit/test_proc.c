@@ -19,7 +19,8 @@
 #include "senses/process.h"
 #include "senses/process_table.h"
 
-#define TAIL ") S 77 4711 4710 34816 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 123456 9437184 512 18446744073709551615 1 1 0\n"
+#define TAIL                                                                                                           \
+        ") S 77 4711 4710 34816 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 123456 9437184 512 18446744073709551615 1 1 0\n"
 
 static int parse_stat_text(const char *text, struct proc_stat *ret)
 {
@@ -30,8 +31,8 @@ static void stat_with_a_hostile_name_keeps_parent_and_start_time(void **state)
 {
         (void) state;
         static const char *const names[] = {
-                "", "x", "a) R 1 1", ")))))))))))))))", "a\nb", "((((", ") (", "tab\there", "x) R 1 (", "\x80\x81\xfe\xff",
-                "4711 (x) S 1", " ",
+                "",    "x",         "a) R 1 1", ")))))))))))))))",  "a\nb",         "((((",
+                ") (", "tab\there", "x) R 1 (", "\x80\x81\xfe\xff", "4711 (x) S 1", " ",
         };
 
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -82,11 +83,27 @@ static void stat_that_the_kernel_would_not_write_is_refused(void **state)
 {
         (void) state;
         static const char *const texts[] = {
-                "", " ", "(", ")", "1", "1 (", "1 (x", "1 (x)", "1 (x) ", "x (x" TAIL, "-1 (x" TAIL, "0 (x" TAIL,
-                "4294967296 (x" TAIL, "1 (x) SS 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5", "1 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0",
-                "1 (x) S -2 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5", "1 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 -5",
-                "1 (x) S 1 1 1 z 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5", "1 (x) 5 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5",
-                "1 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 18446744073709551616", ") 1 (x S 1",
+                "",
+                " ",
+                "(",
+                ")",
+                "1",
+                "1 (",
+                "1 (x",
+                "1 (x)",
+                "1 (x) ",
+                "x (x" TAIL,
+                "-1 (x" TAIL,
+                "0 (x" TAIL,
+                "4294967296 (x" TAIL,
+                "1 (x) SS 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5",
+                "1 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0",
+                "1 (x) S -2 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5",
+                "1 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 -5",
+                "1 (x) S 1 1 1 z 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5",
+                "1 (x) 5 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 5",
+                "1 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 18446744073709551616",
+                ") 1 (x S 1",
                 "1 (0123456789012345678901234567890123456789012345678901234567890123" TAIL,
         };
 
@@ -127,8 +144,14 @@ static void status_with_a_malformed_known_line_is_refused(void **state)
 {
         (void) state;
         static const char *const texts[] = {
-                "", "Uid:\t1\t1\n", "Name:\tx\nUid:\t1\n", "Name:\tx\nUid:\t-1\t0\n", "Name:\tx\nVmRSS:\t12 MB\n",
-                "Name:\tx\nVmRSS:\t18014398509481984 kB\n", "Name:\tx\nUid:\t4294967296\t0\n", "Name:\tx\nPPid:\t\n",
+                "",
+                "Uid:\t1\t1\n",
+                "Name:\tx\nUid:\t1\n",
+                "Name:\tx\nUid:\t-1\t0\n",
+                "Name:\tx\nVmRSS:\t12 MB\n",
+                "Name:\tx\nVmRSS:\t18014398509481984 kB\n",
+                "Name:\tx\nUid:\t4294967296\t0\n",
+                "Name:\tx\nPPid:\t\n",
         };
 
         for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -170,9 +193,10 @@ static void cgroup_path_comes_from_the_unified_line(void **state)
 static void cgroup_mount_is_found_beside_the_old_hierarchies(void **state)
 {
         (void) state;
-        static const char text[] = "22 28 0:20 / /proc rw,relatime shared:12 - proc proc rw\n"
-                                   "30 28 0:26 / /sys/fs/cgroup ro shared:9 - tmpfs tmpfs ro,mode=755\n"
-                                   "31 30 0:27 /docker/x /sys/fs/cgroup/uni\\040fied rw shared:10 master:1 - cgroup2 cgroup2 rw\n";
+        static const char text[] =
+                "22 28 0:20 / /proc rw,relatime shared:12 - proc proc rw\n"
+                "30 28 0:26 / /sys/fs/cgroup ro shared:9 - tmpfs tmpfs ro,mode=755\n"
+                "31 30 0:27 /docker/x /sys/fs/cgroup/uni\\040fied rw shared:10 master:1 - cgroup2 cgroup2 rw\n";
         char point[64], root[64];
 
         assert_int_equal(proc_parse_cgroup_mount(text, strlen(text), point, root, sizeof(point)), 0);
@@ -220,7 +244,8 @@ static void identify(uint32_t pid, int *ret_pidfd)
 {
         struct error err = { 0 };
 
-        if (process_source_init(&source, "/proc", &err) < 0 || process_identify(&source, pid, &facts, ret_pidfd, &err) < 0)
+        if (process_source_init(&source, "/proc", &err) < 0 ||
+            process_identify(&source, pid, &facts, ret_pidfd, &err) < 0)
                 fail_msg("%s", err.msg);
 }
 
@@ -309,7 +334,7 @@ static void process_that_ended_is_nobody(void **state)
         assert_int_equal(process_identify(&source, (uint32_t) pid, &facts, &pidfd, &err), -ESRCH);
         assert_int_equal(process_start_ticks(&source, (uint32_t) pid, &ticks), -ESRCH);
         assert_int_equal(process_identify(&source, 0, &facts, &pidfd, &err), -ESRCH);
-        assert_int_equal(process_identify(&source, EYES_PID_MAX + 1, &facts, &pidfd, &err), -ESRCH);
+        assert_int_equal(process_identify(&source, (uint32_t) EYES_PID_MAX + 1, &facts, &pidfd, &err), -ESRCH);
         assert_int_equal(pidfd, -7);
 }
 

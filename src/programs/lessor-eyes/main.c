@@ -70,8 +70,14 @@ static int send_message(void *ctx, const struct eyes_message *msg, int fd)
                         return 0;
                 if (errno == EINTR)
                         continue;
-                if (errno != ETOOMANYREFS && errno != ENOBUFS && errno != ENOMEM && errno != EAGAIN)
-                        return -errno;
+                if (errno == ECONNRESET)
+                        return -EPIPE;
+                if (errno != ETOOMANYREFS && errno != ENOBUFS && errno != ENOMEM && errno != EAGAIN) {
+                        r = -errno;
+                        if (r != -EPIPE)
+                                log_error("message=%s error=\"sendmsg: %s\"", eyes_kind_name(msg->kind), strerror(-r));
+                        return r;
+                }
                 struct pollfd p = { .fd = sock }; /* too many descriptors on their way: until the brain takes some */
                 (void) poll(&p, 1, FDS_IN_FLIGHT_WAIT_MS);
                 if (p.revents & (POLLHUP | POLLERR))
@@ -121,6 +127,7 @@ static int take_messages(struct watcher *w, int sock, uint64_t now_ms)
         return 0;
 }
 
+/* Until the brain is gone (-EPIPE) or something failed, which is logged where it happened. */
 static int run(struct watcher *w, int sock)
 {
         struct pollfd fds[2] = {
@@ -130,8 +137,10 @@ static int run(struct watcher *w, int sock)
 
         for (;;) {
                 int n = poll(fds, 2, watcher_timeout_ms(w, clock_now_ms()));
-                if (n < 0 && errno != EINTR)
-                        return -errno;
+                if (n < 0 && errno != EINTR) {
+                        log_error("error=\"poll: %s\"", strerror(errno));
+                        return -EIO;
+                }
 
                 uint64_t now_ms = clock_now_ms();
                 int r = n > 0 && fds[0].revents ? take_messages(w, sock, now_ms) : 0;
@@ -257,8 +266,5 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = run(&watcher, sock);
         watcher_fini(&watcher);
-        if (r == -EPIPE || r == -ECONNRESET)
-                return EXIT_SUCCESS;
-        log_error("error=\"%s\"", strerror(-r));
-        return EXIT_FAILURE;
+        return r == -EPIPE ? EXIT_SUCCESS : EXIT_FAILURE;
 }
