@@ -179,7 +179,7 @@ static void fill_reason(struct pass *p, struct reason *why, uint32_t device, con
         };
         if (head != e)
                 why->head_lease_id = lease_id_of_entry(w, head);
-        why->lent_bytes = s->starts && e->demand_bytes > why->free_bytes ? e->demand_bytes - why->free_bytes : 0;
+        why->lent_bytes = s->starts ? u64_sub0(s->room_bytes, why->free_bytes) : 0;
 }
 
 void admit_drop_entry(struct world *w, struct entry *e)
@@ -258,6 +258,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         struct user *user = &w->users[lease->user];
         usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
 
+        bool collected = e->collected;
         struct newcomer *mine = p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e)) ? p->newcomer : NULL;
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if (p->lanes[d].old_head == e)
@@ -270,9 +271,9 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
                 a->token = mine->token;
                 mine->granted = true;
                 mine->decided = true;
-                if (mine->collected)
-                        life_set_active(w, lease, mine->token, p->out);
         }
+        if (collected)
+                life_set_active(w, lease, a->token, p->out);
 }
 
 static enum wait_kind wait_kind_of(enum rule rule)

@@ -11,7 +11,6 @@
 struct newcomer {
         struct ref entry;
         uint64_t token;
-        bool collected;   /* the asker takes a grant at once */
         bool granted;     /* out: */
         bool decided;     /* out: looked at with a good reading */
         struct reason why; /* out: why it waits */

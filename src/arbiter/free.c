@@ -9,21 +9,33 @@ bool device_is_usable(const struct device *dev)
         return dev->health == DEVICE_OK && dev->used_known;
 }
 
+/* A claim and an uncollected grant have nothing on the device, which is known: they never hide in what nobody can
+ * attribute (A5). */
+static bool is_promise(const struct holder *h)
+{
+        return h->kind == HOLDER_CLAIM || h->uncollected;
+}
+
+static void grow(uint64_t *sum, uint64_t bytes)
+{
+        *sum = u64_add_sat(*sum, bytes);
+}
+
+static void shrink(uint64_t *sum, uint64_t bytes)
+{
+        *sum = u64_sub0(*sum, bytes);
+}
+
 void sums_add(struct sums *s, const struct holder *h)
 {
-        s->reserved_bytes += h->reserved_bytes;
-
-        /* A claim and an uncollected grant have nothing on the device, which is known: they never hide in what nobody
-         * can attribute (A5). */
-        bool promised = h->kind == HOLDER_CLAIM || h->uncollected;
-        if (promised)
-                s->promised_bytes += h->reserved_bytes;
-
+        grow(&s->reserved_bytes, h->reserved_bytes);
+        if (is_promise(h))
+                grow(&s->promised_bytes, h->reserved_bytes);
         if (holder_reading_is_known(h)) {
-                s->known_used_bytes += h->used_bytes;
-                s->known_untaken_bytes += u64_sub0(h->reserved_bytes, h->used_bytes);
+                grow(&s->known_used_bytes, h->used_bytes);
+                grow(&s->known_untaken_bytes, u64_sub0(h->reserved_bytes, h->used_bytes));
         } else {
-                s->unknown_reserved_bytes += h->reserved_bytes;
+                grow(&s->unknown_reserved_bytes, h->reserved_bytes);
         }
 }
 
@@ -32,22 +44,22 @@ void sums_take_out(struct sums *s, const struct holder *h)
         uint64_t gone_bytes;
 
         if (!s->per_process_known)
-                gone_bytes = h->kind == HOLDER_CLAIM || h->uncollected ? 0 : u64_min(h->reserved_bytes, s->used_bytes);
+                gone_bytes = is_promise(h) ? 0 : u64_min(h->reserved_bytes, u64_sub0(s->used_bytes, s->driver_own_bytes));
         else if (holder_reading_is_known(h))
                 gone_bytes = h->used_bytes;
         else
                 gone_bytes = u64_min(h->reserved_bytes, sums_residue_bytes(s));
 
-        s->reserved_bytes -= h->reserved_bytes;
-        if (h->kind == HOLDER_CLAIM || h->uncollected)
-                s->promised_bytes -= h->reserved_bytes;
+        shrink(&s->reserved_bytes, h->reserved_bytes);
+        if (is_promise(h))
+                shrink(&s->promised_bytes, h->reserved_bytes);
         if (holder_reading_is_known(h)) {
-                s->known_used_bytes -= h->used_bytes;
-                s->known_untaken_bytes -= u64_sub0(h->reserved_bytes, h->used_bytes);
+                shrink(&s->known_used_bytes, h->used_bytes);
+                shrink(&s->known_untaken_bytes, u64_sub0(h->reserved_bytes, h->used_bytes));
         } else {
-                s->unknown_reserved_bytes -= h->reserved_bytes;
+                shrink(&s->unknown_reserved_bytes, h->reserved_bytes);
         }
-        s->used_bytes = u64_sub0(s->used_bytes, gone_bytes);
+        shrink(&s->used_bytes, gone_bytes);
 }
 
 void sums_of_device(const struct world *world, uint32_t device, struct sums *ret)
@@ -55,7 +67,7 @@ void sums_of_device(const struct world *world, uint32_t device, struct sums *ret
         const struct device *dev = &world->devices[device];
 
         *ret = (struct sums) {
-                .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes : dev->total_bytes,
+                .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes : dev->used_known ? dev->total_bytes : 0,
                 .used_bytes = dev->used_bytes,
                 .used_known = dev->used_known,
                 .per_process_known = dev->per_process_known,
@@ -68,7 +80,7 @@ void sums_of_device(const struct world *world, uint32_t device, struct sums *ret
 
 uint64_t sums_residue_bytes(const struct sums *s)
 {
-        return u64_sub0(s->used_bytes, s->driver_own_bytes + s->known_used_bytes);
+        return u64_sub0(s->used_bytes, u64_add_sat(s->driver_own_bytes, s->known_used_bytes));
 }
 
 uint64_t sums_committed_bytes(const struct sums *s)
@@ -77,10 +89,12 @@ uint64_t sums_committed_bytes(const struct sums *s)
                 return s->reserved_bytes; /* against an administrator's budget, or for show */
 
         if (!s->per_process_known)
-                return u64_max(s->used_bytes, s->reserved_bytes - s->promised_bytes) + s->promised_bytes;
+                return u64_add_sat(u64_max(s->used_bytes, u64_sub0(s->reserved_bytes, s->promised_bytes)),
+                                   s->promised_bytes);
 
         uint64_t hidden_bytes = u64_sub0(s->unknown_reserved_bytes, sums_residue_bytes(s));
-        return u64_max(s->reserved_bytes, s->used_bytes + s->known_untaken_bytes + hidden_bytes);
+        return u64_max(s->reserved_bytes,
+                       u64_add_sat(s->used_bytes, u64_add_sat(s->known_untaken_bytes, hidden_bytes)));
 }
 
 uint64_t sums_free_bytes(const struct sums *s)
@@ -116,8 +130,8 @@ uint64_t device_unattributed_bytes(const struct world *world, uint32_t device)
                 return 0;
         for (uint32_t i = 0; i < world->n_holders; i++)
                 if (world->holders[i].kind != HOLDER_NONE && world->holders[i].device == device)
-                        listed_bytes += world->holders[i].used_bytes;
-        return u64_sub0(sums.used_bytes, sums.driver_own_bytes + listed_bytes);
+                        grow(&listed_bytes, world->holders[i].used_bytes);
+        return u64_sub0(sums.used_bytes, u64_add_sat(sums.driver_own_bytes, listed_bytes));
 }
 
 uint64_t device_display_bytes(const struct world *world, uint32_t device)

@@ -181,7 +181,7 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
         if (!lease)
                 return;
         if (lease->state == LEASE_DRAINING) {
-                refuse_call(w, out, call, lease, RULE_NOT_FOUND); /* released before: not there any more */
+                refuse_call(w, out, call, lease, RULE_WRONG_STATE); /* released before */
                 return;
         }
 
@@ -236,19 +236,49 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
         bury(w, lease, &(struct reason) { .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
 }
 
+static void watch_over_use(struct world *w, struct lease *lease)
+{
+        const struct holder *h = holder_of(w, lease);
+
+        if (h->used_bytes <= h->reserved_bytes + w->config.over_use_bytes) {
+                lease->over_use_since_ms = 0;
+                lease->over_use_told = false;
+        } else if (lease->over_use_since_ms == 0) {
+                lease->over_use_since_ms = w->now_ms != 0 ? w->now_ms : 1;
+        }
+}
+
+static void tick_over_use(struct world *w, struct lease *lease, struct actions *out)
+{
+        const struct holder *h = holder_of(w, lease);
+
+        if (lease->over_use_since_ms == 0 || lease->over_use_told ||
+            w->now_ms - lease->over_use_since_ms < w->config.over_use_ms)
+                return;
+        lease->over_use_told = true;
+        actions_add_lease(w, out, ACTION_WARNING, lease,
+                          &(struct reason) { .rule = RULE_OVER_USE,
+                                             .used_bytes = h->used_bytes,
+                                             .reserved_bytes = h->reserved_bytes });
+}
+
 void life_after_reading(struct world *w, uint32_t device, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || (lease->state != LEASE_DRAINING && lease->state != LEASE_ORPHANED) ||
-                    lease->device != device)
+                if (w->lease_ids[i] == 0 || lease->state == LEASE_QUEUED || lease->device != device)
                         continue;
                 if (!actions_have_room(out, 1))
                         return;
 
-                struct holder *h = holder_of(w, lease);
-                bool gone = lease->state == LEASE_DRAINING ? is_drained(w, lease, h)
-                                                           : w->devices[device].per_process_known && h->n_processes == 0;
+                const struct holder *h = holder_of(w, lease);
+                bool gone = false;
+                if (lease->state == LEASE_DRAINING)
+                        gone = is_drained(w, lease, h);
+                else if (lease->state == LEASE_ORPHANED)
+                        gone = w->devices[device].per_process_known && h->n_processes == 0;
+                else
+                        watch_over_use(w, lease);
                 if (gone)
                         bury_drained(w, lease, out);
         }
@@ -298,6 +328,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                 life_owner_ended(w, &call, out);
                 return;
         }
+        tick_over_use(w, lease, out);
         tick_slot(w, lease, out);
 }
 

@@ -274,7 +274,8 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
                 }
         drop_absent(w, device, out);
         forget_processes(w);
-        life_after_reading(w, device, out);
+        if (r->settled) /* else the list and the figure may be of two moments: nobody is judged by it */
+                life_after_reading(w, device, out);
 }
 
 void reading_process(struct world *w, const struct process *facts)

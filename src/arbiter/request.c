@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <string.h>
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
@@ -76,7 +77,7 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
         if (bytes == 0)
                 bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / 100000);
         for (uint32_t d = 0; d < w->n_devices; d++)
-                if ((*mask & (UINT64_C(1) << d)) && bytes != 0 && bytes <= device_ceiling_bytes(w, d, NULL))
+                if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 && bytes <= device_ceiling_bytes(w, d, NULL))
                         fitting |= UINT64_C(1) << d;
         if (fitting == 0) {
                 *why = (struct reason) { .rule = RULE_NEVER_FITS,
@@ -91,7 +92,7 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
         return true;
 }
 
-static bool make_room_in_tables(struct world *w, const struct request *r, uint32_t *ret_user, struct reason *why)
+static bool has_room_in_tables(struct world *w, const struct request *r, uint32_t *ret_user, struct reason *why)
 {
         struct user *user = world_user(w, r->uid, ret_user);
 
@@ -99,15 +100,18 @@ static bool make_room_in_tables(struct world *w, const struct request *r, uint32
                 *why = (struct reason) { .rule = RULE_LIMIT_USERS, .limit = USERS_MAX };
         else if (user->n_waiting >= w->config.waiting_per_user_max)
                 *why = (struct reason) { .rule = RULE_LIMIT_WAITING_PER_USER, .limit = w->config.waiting_per_user_max };
+        else if (!world_has_lease_room(w))
+                *why = (struct reason) { .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
+        else if (!world_has_entry_room(w))
+                *why = (struct reason) { .rule = RULE_LIMIT_ENTRIES, .limit = w->config.entries_max };
         return why->rule == RULE_NONE;
 }
 
 static struct lease *make_lease(struct world *w, const struct request *r, uint32_t user, uint64_t bytes, uint64_t devices)
 {
         struct lease *lease = world_lease_new(w);
-        if (!lease)
-                return NULL;
 
+        assert(lease); /* room was checked */
         lease->priority = r->priority;
         lease->managed = r->managed;
         lease->kill_at_end = r->kill_at_end;
@@ -131,11 +135,11 @@ static struct lease *make_lease(struct world *w, const struct request *r, uint32
 static struct entry *make_entry(struct world *w, const struct request *r, struct lease *lease)
 {
         struct entry *e = world_entry_new(w, ENTRY_REQUEST);
-        if (!e)
-                return NULL;
 
+        assert(e);
         e->priority = r->priority;
         e->no_wait = r->no_wait;
+        e->collected = r->collected;
         e->lease = world_lease_ref(w, lease);
         e->user = lease->user;
         e->demand_bytes = lease->bytes;
@@ -151,8 +155,7 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
 
 static void drop_newcomer(struct world *w, struct lease *lease, struct entry *e)
 {
-        if (e)
-                admit_drop_entry(w, e);
+        admit_drop_entry(w, e);
         w->users[lease->user].n_leases--;
         world_lease_drop(w, lease);
 }
@@ -168,24 +171,15 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
                 return;
         }
         if (!is_allowed(w, r, &why) || !resolve_demand(w, r, &devices, &bytes, &why) ||
-            !make_room_in_tables(w, r, &user, &why)) {
+            !has_room_in_tables(w, r, &user, &why)) {
                 refuse(w, out, r, &why);
                 return;
         }
 
         struct lease *lease = make_lease(w, r, user, bytes, devices);
-        if (!lease) {
-                refuse(w, out, r, &(struct reason) { .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max });
-                return;
-        }
         struct entry *e = make_entry(w, r, lease);
-        if (!e) {
-                drop_newcomer(w, lease, NULL);
-                refuse(w, out, r, &(struct reason) { .rule = RULE_LIMIT_ENTRIES, .limit = w->config.entries_max });
-                return;
-        }
 
-        struct newcomer newcomer = { .entry = lease->entry, .token = r->token, .collected = r->collected };
+        struct newcomer newcomer = { .entry = lease->entry, .token = r->token };
         admit_pass(w, out, &newcomer);
         if (newcomer.granted)
                 return;

@@ -6,6 +6,7 @@
 #include "arbiter/life.h"
 #include "arbiter/reading.h"
 #include "arbiter/request.h"
+#include "base/number.h"
 
 static void say_device(struct world *w, struct actions *out, uint32_t device, enum rule rule)
 {
@@ -61,23 +62,32 @@ static void device_step(struct world *w, const struct device_facts *facts, struc
 
 static void eyes_step(struct world *w, const struct eyes_state *eyes, struct actions *out)
 {
-        if (w->eyes_answering == eyes->answering)
+        bool silence_told = w->eyes_silent_since_ms != 0;
+        if (eyes->answering ? w->eyes_answering : silence_told)
                 return;
 
         w->eyes_answering = eyes->answering;
-        w->eyes_silent_since_ms = eyes->answering ? 0 : eyes->silent_since_ms;
+        w->eyes_silent_since_ms = eyes->answering ? 0 : u64_max(eyes->silent_since_ms, 1);
         if (eyes->answering)
                 reading_unconfirm(w);
         for (uint32_t d = 0; d < w->n_devices; d++)
                 w->devices[d].read_asked_ms = 0;
+        if (eyes->answering && !silence_told)
+                return; /* the first word of all */
         struct action *a = actions_add(w, out, ACTION_EYES);
         a->why = (struct reason) { .rule = eyes->answering ? RULE_EYES_BACK : RULE_EYES_STALE };
 }
 
+static void reboot_ends(struct world *w, struct lease *lease, struct actions *out)
+{
+        if (lease->state == LEASE_DRAINING || lease->state == LEASE_ORPHANED)
+                life_after_reading(w, lease->device, out);
+        else
+                life_end(w, lease, END_REBOOTED, 0, out);
+}
+
 static void restart_step(struct world *w, const struct restart_facts *restart, struct actions *out)
 {
-        w->eyes_answering = false;
-        w->eyes_silent_since_ms = w->now_ms;
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 w->devices[d].reading_ms = 0; /* nothing is granted before the first look */
                 w->devices[d].read_asked_ms = 0;
@@ -98,6 +108,9 @@ static void restart_step(struct world *w, const struct restart_facts *restart, s
         for (uint32_t i = 0; i < w->n_holders; i++)
                 if (w->holders[i].kind == HOLDER_LEASE)
                         w->holders[i].used_known = true; /* nothing, for sure */
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && actions_have_room(out, 2))
+                        reboot_ends(w, &w->leases[i], out);
 }
 
 void arbiter_step(struct world *w, const struct input *input, struct actions *out)

@@ -12,6 +12,11 @@ static inline int u64_add(uint64_t a, uint64_t b, uint64_t *ret)
 {
         return !__builtin_add_overflow(a, b, ret);
 }
+static inline uint64_t u64_add_sat(uint64_t a, uint64_t b)
+{
+        uint64_t sum;
+        return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum; /* absurd figures stay absurd, they never wrap */
+}
 /* The larger and the smaller; a - b, or 0 where that would be negative (unsigned: subtract only after comparing). */
 static inline uint64_t u64_max(uint64_t a, uint64_t b)
 {

@@ -5,6 +5,7 @@
 #define SECONDS_MS(n) (UINT64_C(1000) * (n))
 #define MINUTES_MS(n) (UINT64_C(60000) * (n))
 #define HOURS_MS(n) (UINT64_C(3600000) * (n))
+#define MIB(n) (UINT64_C(1024) * 1024 * (n))
 #define GIB(n) (UINT64_C(1024) * 1024 * 1024 * (n))
 
 void config_defaults(struct config *config)
@@ -19,6 +20,8 @@ void config_defaults(struct config *config)
                 .collect_ms = SECONDS_MS(60),
                 .reading_max_age_ms = SECONDS_MS(1),
                 .slot_warning_ms = MINUTES_MS(10),
+                .over_use_bytes = MIB(256),
+                .over_use_ms = SECONDS_MS(30),
                 .display_bytes = GIB(1),
                 .ledger_cap_bytes = GIB(32),
                 .thaw_slack_ppm = 20000,

@@ -17,6 +17,8 @@ struct config {
         uint64_t collect_ms;          /* a grant nobody collects is given up after (60 s) */
         uint64_t reading_max_age_ms;  /* grants use a reading at most so old (1000) */
         uint64_t slot_warning_ms;     /* warning before a slot ends (10 min) */
+        uint64_t over_use_bytes;      /* beyond its reservation a lease may use (256 MiB) */
+        uint64_t over_use_ms;         /* for so long (30 s) before it is warned of */
         uint64_t display_bytes;       /* reservation of the display on a card with graphics clients (1 GiB) */
         uint64_t ledger_cap_bytes;    /* host memory for parked work (32 GiB) */
         uint64_t thaw_slack_ppm;      /* a thaw needs its bytes plus so many millionths of the device (20000 = 2 %) */

@@ -38,6 +38,7 @@ struct entry {
         bool head_is_finite; /* it has (had) a finite start: it stays head */
         bool stepped_aside;  /* blocked as long as it was allowed to */
         bool no_wait;        /* starts at the first good look at its devices, or is given up */
+        bool collected;      /* its asker is connected and takes the grant at once */
         uint64_t id;         /* arrival order, never reused */
         struct ref lease;
         uint32_t user; /* row in the world's users */

@@ -82,6 +82,7 @@ struct lease {
         bool kill_at_end;
         bool slot_warned;
         bool over_time;   /* its slot is over: ranks as a filler */
+        bool over_use_told;
         bool misplaced;   /* memory of it was seen on another card, and said */
         bool owner_gone;  /* its owner ended; workers may live (orphaned) */
         bool backfilled;  /* went ahead of a head as backfill: may be reclaimed for that head */
@@ -99,6 +100,7 @@ struct lease {
         uint64_t slot_end_ms; /* 0 = none */
         uint64_t renewed_ms;  /* the last heartbeat */
         uint64_t waited_ms;   /* before its grant */
+        uint64_t over_use_since_ms; /* 0 = within its reservation and the tolerance */
         uint64_t ledger_set_aside_bytes; /* backfill by checkpoint: room kept in the ledger for it */
         struct binding binding;
         struct ways_out ways;

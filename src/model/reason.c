@@ -46,6 +46,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_SLOT_WARNING] = "slot-warning",
         [RULE_SLOT_OVER] = "slot-over",
         [RULE_OTHER_DEVICE] = "other-device",
+        [RULE_OVER_USE] = "over-use",
         [RULE_DEVICE_FOUND] = "device-found",
         [RULE_DEVICE_CHANGED] = "device-changed",
         [RULE_STRANGER_SEEN] = "stranger-seen",
@@ -346,6 +347,13 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "memory of it (");
                 say_size(t, r->used_bytes);
                 say(t, ") appeared on another device than granted; set CUDA_VISIBLE_DEVICES to the granted one");
+                break;
+        case RULE_OVER_USE:
+                say(t, "uses ");
+                say_size(t, r->used_bytes);
+                say(t, ", reserved ");
+                say_size(t, r->reserved_bytes);
+                say(t, "; ask for more next time");
                 break;
         case RULE_STEPPED_ASIDE:
                 say(t, "has blocked others as long as it may; it keeps its rank and lets them pass");

@@ -52,6 +52,7 @@ enum rule {
         RULE_SLOT_WARNING,
         RULE_SLOT_OVER,   /* ranks as a filler from now on */
         RULE_OTHER_DEVICE, /* memory of a lease appeared on another card than granted */
+        RULE_OVER_USE,     /* uses more than it reserved, beyond the tolerance and for longer than that may last */
         /* devices and strangers */
         RULE_DEVICE_FOUND,
         RULE_DEVICE_CHANGED, /* its health changed */

@@ -15,13 +15,26 @@ void world_init(struct world *world, const struct config *config)
  * are the same bytes. The high-water marks never fall.
  */
 
-struct lease *world_lease_new(struct world *world)
+static uint32_t first_free_lease(const struct world *world)
 {
         uint32_t i = 0;
         while (i < world->n_leases && world->lease_ids[i] != 0)
                 i++;
-        if (i >= LEASES_MAX || i >= world->config.leases_max)
+        return i;
+}
+
+bool world_has_lease_room(const struct world *world)
+{
+        uint32_t i = first_free_lease(world);
+        return i < LEASES_MAX && i < world->config.leases_max;
+}
+
+struct lease *world_lease_new(struct world *world)
+{
+        if (!world_has_lease_room(world))
                 return NULL;
+
+        uint32_t i = first_free_lease(world);
 
         struct lease *lease = &world->leases[i];
         lease->generation++;
@@ -66,13 +79,26 @@ struct ref world_lease_ref(const struct world *world, const struct lease *lease)
         return (struct ref) { .index = (uint32_t) (lease - world->leases), .generation = lease->generation };
 }
 
-struct entry *world_entry_new(struct world *world, enum entry_kind kind)
+static uint32_t first_free_entry(const struct world *world)
 {
         uint32_t i = 0;
         while (i < world->n_entries && world->entries[i].kind != ENTRY_NONE)
                 i++;
-        if (i >= ENTRIES_MAX || i >= world->config.entries_max)
+        return i;
+}
+
+bool world_has_entry_room(const struct world *world)
+{
+        uint32_t i = first_free_entry(world);
+        return i < ENTRIES_MAX && i < world->config.entries_max;
+}
+
+struct entry *world_entry_new(struct world *world, enum entry_kind kind)
+{
+        if (!world_has_entry_room(world))
                 return NULL;
+
+        uint32_t i = first_free_entry(world);
 
         struct entry *entry = &world->entries[i];
         entry->generation++;

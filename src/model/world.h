@@ -51,12 +51,14 @@ void world_init(struct world *world, const struct config *config);
 
 /* Rows. `new` returns NULL when the table is full (or the configured limit is reached); `drop` empties the row and moves its
  * generation on, so that every older ref finds nobody. `get` returns NULL for a ref whose generation is over. */
+bool world_has_lease_room(const struct world *world);
 struct lease *world_lease_new(struct world *world);
 void world_lease_drop(struct world *world, struct lease *lease);
 struct lease *world_lease_get(struct world *world, struct ref ref);
 struct lease *world_lease_by_id(struct world *world, uint64_t id);
 struct ref world_lease_ref(const struct world *world, const struct lease *lease);
 
+bool world_has_entry_room(const struct world *world);
 struct entry *world_entry_new(struct world *world, enum entry_kind kind);
 void world_entry_drop(struct world *world, struct entry *entry);
 struct entry *world_entry_get(struct world *world, struct ref ref);
