@@ -233,6 +233,17 @@ static void pass_on(const struct child *child, const struct signalfd_siginfo *in
         (void) pidfd_send_signal(child->pidfd, signal_number, NULL, 0);
 }
 
+/* `fg` gave the terminal to our group. A command that leads a group of its own (an interactive shell) had it before. */
+static void hand_on_terminal(pid_t pid)
+{
+        pid_t group = getpgid(pid);
+        if (group <= 0 || group == getpgrp())
+                return;
+        auto_close int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+        if (fd >= 0 && tcgetpgrp(fd) == getpgrp())
+                (void) tcsetpgrp(fd, group);
+}
+
 /* True when the command itself ended. Others are orphans of its tree that came to us as their subreaper. */
 static bool reap(const struct child *child, int *ret_status)
 {
@@ -244,6 +255,7 @@ static bool reap(const struct child *child, int *ret_status)
                         continue;
                 if (WIFSTOPPED(status)) {
                         signals_stop_by(WSTOPSIG(status));
+                        hand_on_terminal(pid);
                         (void) pidfd_send_signal(child->pidfd, SIGCONT, NULL, 0);
                         continue;
                 }

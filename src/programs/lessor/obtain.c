@@ -149,26 +149,25 @@ static void remember(struct obtain *o, const json_t *lease)
 
 static void tell_waiting(struct obtain *o, const json_t *lease)
 {
-        char why[SHOW_TEXT_MAX], expectation[256], size[SIZE_TEXT_MAX], text[PROGRESS_MAX], key[PROGRESS_MAX];
-        char place[64] = "", waited[DURATION_TEXT_MAX + 4] = "", span[DURATION_TEXT_MAX];
+        char why[SHOW_TEXT_MAX], expectation[256], size[SIZE_TEXT_MAX], waited[DURATION_TEXT_MAX];
+        char text[PROGRESS_MAX], brief[PROGRESS_MAX], key[PROGRESS_MAX], place[64] = "";
         uint64_t at, n, bytes;
 
         o->waited = true;
         if (json_amount(lease, "place", &at) && json_amount(lease, "n_waiting", &n))
                 (void) snprintf(place, sizeof(place), "place %" PRIu64 " of %" PRIu64, at, n);
         (void) show_field(lease, "why", "no reason given yet", why, sizeof(why));
-        (void) show_field(lease, "expectation", "when it starts is unknown", expectation, sizeof(expectation));
+        (void) show_field(lease, "expectation", "unknown", expectation, sizeof(expectation));
         if (json_amount(lease, "bytes", &bytes) && bytes > 0)
                 (void) size_text(bytes, size);
         else
                 (void) ask_size_text(o->ask, size);
-        if (o->progress.on_terminal)
-                (void) snprintf(waited, sizeof(waited), "%s, ", duration_text(clock_now_ms() - o->asked_ms, span));
-        (void) snprintf(text, sizeof(text), "%s waits for %s (%s%s): %.600s; %s", o->id, size, waited, place, why,
-                        expectation);
-        const json_t *reason = json_object_get(lease, "reason");
-        (void) snprintf(key, sizeof(key), "%s %s %s", o->id, place, json_text(reason, "rule", why));
-        progress_update(&o->progress, text, key);
+        (void) duration_text(clock_now_ms() - o->asked_ms, waited);
+        (void) snprintf(text, sizeof(text), "%s waits for %s, %s: %.600s; start: %s", o->id, size, place, why, expectation);
+        (void) snprintf(brief, sizeof(brief), "%s waits since %s, %s; start: %s", o->id, waited, place, expectation);
+        (void) snprintf(key, sizeof(key), "%s %s %s", o->id, place,
+                        json_text(json_object_get(lease, "reason"), "rule", why));
+        progress_update(&o->progress, text, brief, key);
 }
 
 /* What a lease's state means for somebody who waits for it. */
@@ -269,7 +268,7 @@ static int post(struct obtain *o, const char *mode, struct client_answer *ret, s
 {
         struct http_call call;
         uint64_t now_ms = clock_now_ms();
-        uint64_t left = o->deadline_ms == UINT64_MAX ? UINT64_MAX : u64_sub0(o->deadline_ms, now_ms);
+        uint64_t left = o->deadline_ms == UINT64_MAX ? UINT64_MAX : u64_max(1, u64_sub0(o->deadline_ms, now_ms));
         bool waits = strcmp(mode, "wait") == 0;
         json_t *body = ask_body(o->ask, mode, left);
         if (!body)

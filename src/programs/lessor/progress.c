@@ -32,17 +32,17 @@ void progress_clear(struct progress *p)
         p->shown = false;
 }
 
-void progress_update(struct progress *p, const char *text, const char *key)
+void progress_update(struct progress *p, const char *text, const char *brief, const char *key)
 {
-        bool news = strcmp(p->last, key) != 0;
-        (void) snprintf(p->last, sizeof(p->last), "%s", key);
+        if (strcmp(p->last, key) != 0) {
+                (void) snprintf(p->last, sizeof(p->last), "%s", key);
+                progress_say(p, "%s", text);
+        }
         if (p->on_terminal) {
-                char whole[PROGRESS_MAX + 64], line[PROGRESS_MAX + 64];
-                (void) snprintf(whole, sizeof(whole), "lessor %s: %s", p->verb, text);
+                char whole[PROGRESS_MAX], line[PROGRESS_MAX];
+                (void) snprintf(whole, sizeof(whole), "lessor %s: %s", p->verb, brief);
                 (void) fprintf(stderr, "\r%s\033[K", show_cut(whole, columns() - 1, false, line, sizeof(line)));
                 p->shown = true;
-        } else if (news) {
-                (void) fprintf(stderr, "lessor %s: %s\n", p->verb, text);
         }
 }
 

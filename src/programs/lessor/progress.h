@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a waiting person sees on stderr: one line that stays up to date on a terminal; elsewhere (a log) a new line only
- * when something changed.
+ * What a waiting person sees on stderr: a line whenever something changed, and on a terminal a short one below it that
+ * stays up to date in place.
  */
 #include <stdbool.h>
 #include "base/error.h"
@@ -18,10 +18,11 @@ struct progress {
 
 void progress_init(struct progress *p, const char *verb);
 /*
- * @text  safe to print, one line
- * @key   what must differ from last time for a new line in a log; the countdown in @text alone is no news
+ * @text   the whole of it; safe to print
+ * @brief  for the line in place
+ * @key    what must differ from last time for @text to be printed again; a countdown in it is no news
  */
-void progress_update(struct progress *p, const char *text, const char *key);
+void progress_update(struct progress *p, const char *text, const char *brief, const char *key);
 /* A line that stays. */
 printf_like(2, 3) void progress_say(struct progress *p, const char *fmt, ...);
 void progress_clear(struct progress *p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,11 @@
 #include "programs/lessor/obtain.h"
 #include "programs/lessor/show.h"
 #include "programs/lessor/verb.h"
+
+enum {
+        LEAVING_MS = 200, /* workers that go when the command went are no news */
+        LEAVING_LOOK_MS = 5,
+};
 
 const struct option run_options[] = {
         { "vram", "SIZE", "how much: 1500M, 12G, 90%, all (default: all a device can give)" },
@@ -305,7 +311,12 @@ static bool leaves_workers(struct obtain *o, const struct child *child)
 {
         pid_t first;
         char who[80] = "";
+        uint64_t until_ms = clock_now_ms() + LEAVING_MS;
         size_t n = tree_count(&child->tree, &first);
+        while (n > 0 && clock_now_ms() < until_ms) { /* a Ctrl-C ends them all, but not all at once */
+                (void) poll(NULL, 0, LEAVING_LOOK_MS);
+                n = tree_count(&child->tree, &first);
+        }
         if (n == 0)
                 return false;
         if (first > 0)
