@@ -511,7 +511,7 @@ static void settle_lane(struct pass *p, uint32_t device)
         struct lane *lane = &p->lanes[device];
         struct holder *claim = NULL;
 
-        if (!lane->looked || lane->pending)
+        if (!lane->looked || (lane->pending && !lane->head))
                 return;
         if (lane->old_head && lane->old_head->kind != ENTRY_NONE && lane->old_head != lane->head &&
             lane->old_head->is_head && lane->old_head->head_device == device) {

@@ -219,7 +219,7 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
  * has to pass, and the device's own figure keeps counting what is there. */
 static bool is_drained(const struct world *w, const struct lease *lease, const struct holder *h)
 {
-        if (w->devices[lease->device].per_process_known)
+        if (h->n_processes != 0 || w->devices[lease->device].per_process_known)
                 return h->n_processes == 0;
         return w->now_ms >= lease->ended_ms + settle_ms(lease->bytes);
 }

@@ -242,8 +242,9 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
         bool is_new[ROWS_MAX];
         uint32_t device, start;
         struct device *dev = world_device_by_uuid(w, r->uuid, &device);
-        if (!dev)
-                return; /* the eyes name devices before they read them; one that is unknown here was refused as too many */
+        if (!dev || dev->health == DEVICE_LOST)
+                return; /* the eyes name devices before they read them; one that is unknown here was refused as too many,
+                           and a lost one shows nothing until it is said to be back */
 
         uint32_t end = rows_of_device(w, device, &start);
         learn_driver_own(dev, r, end - start);

@@ -52,6 +52,8 @@ struct holder {
 /* Is its figure good for sums? Managed memory hides from the process list, so such a figure is not. */
 static inline bool holder_reading_is_known(const struct holder *h)
 {
+        if (h->uncollected && h->n_processes == 0)
+                return true; /* nothing of it runs yet: 0, for sure, also where it will be managed memory */
         return h->used_known && !h->managed;
 }
 
