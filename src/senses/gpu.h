@@ -44,11 +44,13 @@ struct gpu_ops {
         void (*start)(void *gpu, struct gpu_driver *ret);
         void (*stop)(void *gpu);
         /* After a start that was OK: at most EYES_DEVICES_MAX devices; *ret_n_hidden more have no UUID for us. */
-        struct gpu_status (*enumerate)(void *gpu, struct eyes_device *ret_devices, uint32_t *ret_n, uint32_t *ret_n_hidden);
+        struct gpu_status (*enumerate)(void *gpu, struct eyes_device *ret_devices, uint32_t *ret_n,
+                                       uint32_t *ret_n_hidden);
         struct gpu_status (*read_memory)(void *gpu, const char *uuid, struct gpu_memory *ret);
         /*
          * All lists of one device. EYES_ERROR_REJECTED when the answer has not the shape it must have. More than @max
          * entries are EYES_ERROR_REJECTED too. The values are the driver's: reading_take() judges them.
          */
-        struct gpu_status (*read_list)(void *gpu, const char *uuid, struct gpu_listed *ret_listed, size_t max, size_t *ret_n);
+        struct gpu_status (*read_list)(void *gpu, const char *uuid, struct gpu_listed *ret_listed, size_t max,
+                                       size_t *ret_n);
 };

@@ -26,8 +26,13 @@ struct symbol {
 #define SYM(member) offsetof(struct nvml_symbols, member)
 #define LISTS(list_index, base)                                                                                        \
         { SYM(list[list_index][NVML_LIST_V3]), false, { base "_v3" } },                                                \
-        { SYM(list[list_index][NVML_LIST_V2]), false, { base "_v2" } },                                                \
-        { SYM(list[list_index][NVML_LIST_V1]), false, { base } }
+                { SYM(list[list_index][NVML_LIST_V2]), false, { base "_v2" } },                                        \
+        {                                                                                                              \
+                SYM(list[list_index][NVML_LIST_V1]), false,                                                            \
+                {                                                                                                      \
+                        base                                                                                           \
+                }                                                                                                      \
+        }
 
 static const struct symbol symbols[] = {
         { SYM(init), true, { "nvmlInit_v2", "nvmlInit" } },
@@ -49,7 +54,8 @@ static const struct symbol symbols[] = {
         { SYM(mig_by_index), false, { "nvmlDeviceGetMigDeviceHandleByIndex" } },
 };
 
-int nvml_resolve(struct nvml_symbols *ret, void *(*lookup)(void *ctx, const char *name), void *ctx, const char **ret_missing)
+int nvml_resolve(struct nvml_symbols *ret, void *(*lookup)(void *ctx, const char *name), void *ctx,
+                 const char **ret_missing)
 {
         struct nvml_symbols found;
 
@@ -100,12 +106,37 @@ enum eyes_error nvml_error_of(int rc)
 const char *nvml_rc_name(int rc)
 {
         static const char *const names[] = {
-                "SUCCESS", "UNINITIALIZED", "INVALID_ARGUMENT", "NOT_SUPPORTED", "NO_PERMISSION", "ALREADY_INITIALIZED",
-                "NOT_FOUND", "INSUFFICIENT_SIZE", "INSUFFICIENT_POWER", "DRIVER_NOT_LOADED", "TIMEOUT", "IRQ_ISSUE",
-                "LIBRARY_NOT_FOUND", "FUNCTION_NOT_FOUND", "CORRUPTED_INFOROM", "GPU_IS_LOST", "RESET_REQUIRED",
-                "OPERATING_SYSTEM", "LIB_RM_VERSION_MISMATCH", "IN_USE", "MEMORY", "NO_DATA", "VGPU_ECC_NOT_SUPPORTED",
-                "INSUFFICIENT_RESOURCES", "FREQ_NOT_SUPPORTED", "ARGUMENT_VERSION_MISMATCH", "DEPRECATED", "NOT_READY",
-                "GPU_NOT_FOUND", "INVALID_STATE", "RESET_TYPE_NOT_SUPPORTED",
+                "SUCCESS",
+                "UNINITIALIZED",
+                "INVALID_ARGUMENT",
+                "NOT_SUPPORTED",
+                "NO_PERMISSION",
+                "ALREADY_INITIALIZED",
+                "NOT_FOUND",
+                "INSUFFICIENT_SIZE",
+                "INSUFFICIENT_POWER",
+                "DRIVER_NOT_LOADED",
+                "TIMEOUT",
+                "IRQ_ISSUE",
+                "LIBRARY_NOT_FOUND",
+                "FUNCTION_NOT_FOUND",
+                "CORRUPTED_INFOROM",
+                "GPU_IS_LOST",
+                "RESET_REQUIRED",
+                "OPERATING_SYSTEM",
+                "LIB_RM_VERSION_MISMATCH",
+                "IN_USE",
+                "MEMORY",
+                "NO_DATA",
+                "VGPU_ECC_NOT_SUPPORTED",
+                "INSUFFICIENT_RESOURCES",
+                "FREQ_NOT_SUPPORTED",
+                "ARGUMENT_VERSION_MISMATCH",
+                "DEPRECATED",
+                "NOT_READY",
+                "GPU_NOT_FOUND",
+                "INVALID_STATE",
+                "RESET_TYPE_NOT_SUPPORTED",
         };
         return rc >= 0 && (size_t) rc < sizeof(names) / sizeof(*names) ? names[rc] : "UNKNOWN";
 }
@@ -151,7 +182,8 @@ static bool open_library(struct nvml *nv, struct gpu_driver *ret)
         nv->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (!nv->library) {
                 ret->state = EYES_DRIVER_NO_LIBRARY;
-                (void) snprintf(ret->words, sizeof(ret->words), "%s cannot be opened: no NVIDIA driver is installed here", name);
+                (void) snprintf(ret->words, sizeof(ret->words),
+                                "%s cannot be opened: no NVIDIA driver is installed here", name);
                 return false;
         }
         if (nvml_resolve(&nv->sym, lookup_in_library, nv->library, &missing) < 0) {
@@ -195,8 +227,11 @@ static void nvml_start(void *gpu, struct gpu_driver *ret)
         ret->rc = nv->sym.init();
         ret->state = state_of_init(ret->rc);
         if (ret->state != EYES_DRIVER_OK) {
-                (void) snprintf(ret->words, sizeof(ret->words), "NVML does not start: %s (%d)%s", nvml_rc_name(ret->rc), ret->rc,
-                                ret->state == EYES_DRIVER_MISMATCH ? "; the driver was upgraded, reboot to load the new one" : "");
+                (void) snprintf(ret->words, sizeof(ret->words), "NVML does not start: %s (%d)%s", nvml_rc_name(ret->rc),
+                                ret->rc,
+                                ret->state == EYES_DRIVER_MISMATCH
+                                        ? "; the driver was upgraded, reboot to load the new one"
+                                        : "");
                 return;
         }
         nv->initialised = true;
@@ -305,7 +340,8 @@ static void enumerate_instances(struct nvml *nv, nvml_handle parent, const struc
         }
 }
 
-static struct gpu_status nvml_enumerate(void *gpu, struct eyes_device *ret_devices, uint32_t *ret_n, uint32_t *ret_n_hidden)
+static struct gpu_status nvml_enumerate(void *gpu, struct eyes_device *ret_devices, uint32_t *ret_n,
+                                        uint32_t *ret_n_hidden)
 {
         struct nvml *nv = gpu;
         unsigned count = 0;
@@ -350,7 +386,7 @@ enum {
         STRIDE_WORST = 32, /* what 535.43 … 535.86 wrote through _v3 */
         ENTRIES_FIRST = 16,
         ENTRIES_MAX = EYES_ROWS_MAX,
-        SIZE_TRIES = 8, /* a list that grows between all of these is not going to be read now */
+        SIZE_TRIES = 8,     /* a list that grows between all of these is not going to be read now */
         INSTANCE_MAX = 256, /* gpu and compute instance ids are small, or all ones */
         POISON = 0xa5,
 };
@@ -458,7 +494,8 @@ static struct gpu_status read_one_list(struct nvml *nv, nvml_handle handle, int 
         return status_of(rc);
 }
 
-static struct gpu_status nvml_read_list(void *gpu, const char *uuid, struct gpu_listed *ret_listed, size_t max, size_t *ret_n)
+static struct gpu_status nvml_read_list(void *gpu, const char *uuid, struct gpu_listed *ret_listed, size_t max,
+                                        size_t *ret_n)
 {
         static const struct {
                 int which;

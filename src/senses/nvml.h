@@ -94,7 +94,7 @@ struct nvml_device {
 };
 
 struct nvml {
-        void *library; /* of dlopen; NULL when not open, or when a test gave the symbols */
+        void *library;            /* of dlopen; NULL when not open, or when a test gave the symbols */
         const char *library_name; /* NULL: libnvidia-ml.so.1 */
         struct nvml_symbols sym;
         bool symbols_given; /* a test filled @sym: start() does not look for a library */
@@ -114,7 +114,8 @@ extern const struct gpu_ops nvml_ops; /* its @gpu is a struct nvml, zeroed at fi
  * @ret_missing  set on failure: the newest name of a required symbol nobody has
  * -ENOSYS when a required one is missing. Optional ones stay NULL.
  */
-int nvml_resolve(struct nvml_symbols *ret, void *(*lookup)(void *ctx, const char *name), void *ctx, const char **ret_missing);
+int nvml_resolve(struct nvml_symbols *ret, void *(*lookup)(void *ctx, const char *name), void *ctx,
+                 const char **ret_missing);
 
 /* What an NVML result means, and its name for people ("GPU_IS_LOST"). */
 enum eyes_error nvml_error_of(int rc);

@@ -151,7 +151,8 @@ static bool stat_field(struct proc_stat *st, int field, struct span word)
         switch (field) {
         case FIELD_STATE:
                 st->state = *word.at;
-                return span_len(word) == 1 && ((st->state >= 'A' && st->state <= 'Z') || (st->state >= 'a' && st->state <= 'z'));
+                return span_len(word) == 1 &&
+                       ((st->state >= 'A' && st->state <= 'Z') || (st->state >= 'a' && st->state <= 'z'));
         case FIELD_PPID:
                 return word_pid(word, &st->ppid);
         case FIELD_PGRP:
@@ -456,7 +457,8 @@ int proc_read_status(int pid_fd, struct proc_status *ret)
         int r = proc_read(pid_fd, "status", buf, sizeof(buf), &n, &cut);
         if (r < 0)
                 return r;
-        while (cut && n > 0 && buf[n - 1] != '\n') /* thousands of groups: what follows them stays unknown, not half read */
+        while (cut && n > 0 &&
+               buf[n - 1] != '\n') /* thousands of groups: what follows them stays unknown, not half read */
                 n--;
         return proc_parse_status(buf, n, ret);
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 enum {
-        PROC_COMM_SIZE = 64, /* 15 bytes for programs, up to 63 for kernel threads */
+        PROC_COMM_SIZE = 64,   /* 15 bytes for programs, up to 63 for kernel threads */
         PROC_NS_PIDS_MAX = 32, /* the kernel nests pid namespaces at most 32 deep */
         PROC_STAT_MAX = 4096,  /* 52 numbers and a name come to 1.2 KiB at the very most */
         PROC_STATUS_MAX = 16384,

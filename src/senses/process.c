@@ -60,9 +60,9 @@ int process_source_init(struct process_source *ret, const char *proc_root, struc
         if (!mounts)
                 return error_set(err, ENOMEM, "no memory to read the mounts");
         (void) snprintf(path, sizeof(path), "%s/self/mountinfo", proc_root);
-        ret->cgroup_known = proc_read(AT_FDCWD, path, mounts, MOUNTINFO_MAX, &n, &cut) == 0 &&
-                            proc_parse_cgroup_mount(mounts, n, ret->cgroup_point, ret->cgroup_root,
-                                                    sizeof(ret->cgroup_point)) == 0;
+        ret->cgroup_known =
+                proc_read(AT_FDCWD, path, mounts, MOUNTINFO_MAX, &n, &cut) == 0 &&
+                proc_parse_cgroup_mount(mounts, n, ret->cgroup_point, ret->cgroup_root, sizeof(ret->cgroup_point)) == 0;
         return 0;
 }
 
@@ -129,8 +129,8 @@ static void collect_cgroup(const struct process_source *src, int pid_fd, struct 
 static bool token_is_wellformed(const char *token)
 {
         for (; *token; token++)
-                if (!((*token >= 'a' && *token <= 'z') || (*token >= 'A' && *token <= 'Z') || (*token >= '0' && *token <= '9') ||
-                      *token == '-' || *token == '_' || *token == '.'))
+                if (!((*token >= 'a' && *token <= 'z') || (*token >= 'A' && *token <= 'Z') ||
+                      (*token >= '0' && *token <= '9') || *token == '-' || *token == '_' || *token == '.'))
                         return false;
         return true;
 }
@@ -143,7 +143,8 @@ static void collect_token(int pid_fd, struct eyes_process *p)
         auto_free char *block = malloc(ENVIRON_MAX);
         if (!block || proc_read(pid_fd, "environ", block, ENVIRON_MAX, &n, &cut) < 0)
                 return;
-        if (proc_find_environ(block, n, "LESSOR_TOKEN", p->token, sizeof(p->token)) < 0 || !token_is_wellformed(p->token))
+        if (proc_find_environ(block, n, "LESSOR_TOKEN", p->token, sizeof(p->token)) < 0 ||
+            !token_is_wellformed(p->token))
                 memset(p->token, 0, sizeof(p->token));
 }
 
@@ -167,7 +168,8 @@ static void collect_ancestors(const struct process_source *src, struct eyes_proc
         }
 }
 
-static void collect_facts(const struct process_source *src, int pid_fd, const struct proc_stat *st, struct eyes_process *p)
+static void collect_facts(const struct process_source *src, int pid_fd, const struct proc_stat *st,
+                          struct eyes_process *p)
 {
         struct proc_status status;
         size_t n = 0;

@@ -13,7 +13,7 @@
 
 /* What is the same for every process of this machine and boot; read once. */
 struct process_source {
-        char proc_root[256]; /* "/proc" outside tests */
+        char proc_root[256];             /* "/proc" outside tests */
         char boot_id[EYES_BOOT_ID_SIZE]; /* "" when /proc does not tell */
         bool host_pids;                  /* we see the host's pids: our pid namespace is the initial one */
         bool cgroup_known;               /* a cgroup2 mount was found (also the unified part of a hybrid) */

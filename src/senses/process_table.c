@@ -87,7 +87,8 @@ bool process_table_take_exited(struct process_table *t, struct process_entry *re
         if (i >= t->n || t->entries[i].pid != ev.data.u64)
                 return false; /* cannot be: entries leave the epoll set with the table */
         *ret = t->entries[i];
-        (void) epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, ret->pidfd, NULL); /* the brain may hold a copy: close alone is not enough */
+        (void) epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, ret->pidfd,
+                         NULL); /* the brain may hold a copy: close alone is not enough */
         (void) close(ret->pidfd);
         ret->pidfd = -1;
         memmove(&t->entries[i], &t->entries[i + 1], (t->n - i - 1) * sizeof(*t->entries));

@@ -25,8 +25,9 @@ static int refuse_entry(const struct gpu_listed *e, uint64_t total_bytes, char w
                 return -EBADMSG;
         }
         if (e->used_known && (e->used_bytes > EYES_BYTES_MAX || (total_bytes && e->used_bytes > total_bytes))) {
-                (void) snprintf(why, EYES_ALARM_SIZE, "the process list has pid %" PRIu32 " with %" PRIu64 " bytes of %" PRIu64,
-                                e->pid, e->used_bytes, total_bytes);
+                (void) snprintf(why, EYES_ALARM_SIZE,
+                                "the process list has pid %" PRIu32 " with %" PRIu64 " bytes of %" PRIu64, e->pid,
+                                e->used_bytes, total_bytes);
                 return -EBADMSG;
         }
         return 0;
@@ -60,7 +61,8 @@ int reading_merge(struct gpu_listed *listed, size_t n_listed, uint64_t total_byt
                 }
                 if (n == 0 || ret->rows[n - 1].pid != e->pid) {
                         if (n == EYES_ROWS_MAX) {
-                                (void) snprintf(why, EYES_ALARM_SIZE, "the process list has more than %d pids", EYES_ROWS_MAX);
+                                (void) snprintf(why, EYES_ALARM_SIZE, "the process list has more than %d pids",
+                                                EYES_ROWS_MAX);
                                 return -EBADMSG;
                         }
                         ret->rows[n++] = (struct eyes_row){ .pid = e->pid };
@@ -81,8 +83,8 @@ static struct gpu_status read_memory(const struct gpu_ops *ops, void *gpu, const
         if (st.error != EYES_ERROR_NONE)
                 return st;
         if (mem.total_bytes == 0 || mem.total_bytes > EYES_BYTES_MAX || mem.free_bytes > mem.total_bytes) {
-                (void) snprintf(why, EYES_ALARM_SIZE, "the driver says %" PRIu64 " bytes free of %" PRIu64, mem.free_bytes,
-                                mem.total_bytes);
+                (void) snprintf(why, EYES_ALARM_SIZE, "the driver says %" PRIu64 " bytes free of %" PRIu64,
+                                mem.free_bytes, mem.total_bytes);
                 return (struct gpu_status){ .error = EYES_ERROR_REJECTED, .rc = st.rc };
         }
         *ret = mem;
@@ -98,8 +100,8 @@ static void set_memory(struct eyes_reading *ret, struct gpu_status st, const str
         ret->used_bytes = ret->memory_valid ? mem->total_bytes - mem->free_bytes : 0;
 }
 
-static void read_list(const struct gpu_ops *ops, void *gpu, const char *uuid, uint64_t total_bytes, struct eyes_reading *ret,
-                      char why[EYES_ALARM_SIZE])
+static void read_list(const struct gpu_ops *ops, void *gpu, const char *uuid, uint64_t total_bytes,
+                      struct eyes_reading *ret, char why[EYES_ALARM_SIZE])
 {
         static struct gpu_listed listed[GPU_LISTED_MAX]; /* 72 KiB; the eyes have one thread */
         size_t n = 0;
@@ -138,7 +140,8 @@ void reading_take(const struct gpu_ops *ops, void *gpu, const char *uuid, struct
                 set_memory(ret, st, &after);
                 if (!ret->memory_valid || !ret->per_process_valid)
                         return; /* asking again would not make it agree, and a lost card answers slowly */
-                ret->settled = known_before && before.total_bytes == after.total_bytes && before.free_bytes == after.free_bytes;
+                ret->settled = known_before && before.total_bytes == after.total_bytes &&
+                               before.free_bytes == after.free_bytes;
                 if (ret->settled)
                         return;
                 before = after;

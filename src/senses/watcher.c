@@ -56,9 +56,9 @@ static void say_hello(struct watcher *w)
 static bool device_differs(const struct eyes_device *a, const struct eyes_device *b)
 {
         return strcmp(a->uuid, b->uuid) != 0 || strcmp(a->name, b->name) != 0 || strcmp(a->bus_id, b->bus_id) != 0 ||
-               strcmp(a->parent_uuid, b->parent_uuid) != 0 || a->minor_known != b->minor_known || a->minor != b->minor ||
-               a->total_known != b->total_known || a->total_bytes != b->total_bytes || a->mig != b->mig ||
-               a->state != b->state || a->rc != b->rc;
+               strcmp(a->parent_uuid, b->parent_uuid) != 0 || a->minor_known != b->minor_known ||
+               a->minor != b->minor || a->total_known != b->total_known || a->total_bytes != b->total_bytes ||
+               a->mig != b->mig || a->state != b->state || a->rc != b->rc;
 }
 
 static void say_device(struct watcher *w, struct watched_device *dev)
@@ -215,7 +215,8 @@ static void start_driver(struct watcher *w, uint64_t now_ms)
                         n_found = 0;
                         w->driver.state = EYES_DRIVER_FAILED;
                         w->driver.rc = st.rc;
-                        (void) snprintf(w->driver.words, sizeof(w->driver.words), "the devices cannot be counted (%d)", st.rc);
+                        (void) snprintf(w->driver.words, sizeof(w->driver.words), "the devices cannot be counted (%d)",
+                                        st.rc);
                 }
         }
         for (uint32_t i = 0; i < n_found; i++)
@@ -239,8 +240,8 @@ static void tell(struct watcher *w, uint64_t now_ms)
                 say_device(w, &w->devices[i]);
         if (w->driver.state != EYES_DRIVER_OK && w->driver.state != EYES_DRIVER_NO_LIBRARY)
                 alarm_about(w, NULL,
-                            w->driver.state == EYES_DRIVER_OLD_LIBRARY ? EYES_ALARM_SYMBOL_MISSING : EYES_ALARM_DRIVER, now_ms,
-                            w->driver.words);
+                            w->driver.state == EYES_DRIVER_OLD_LIBRARY ? EYES_ALARM_SYMBOL_MISSING : EYES_ALARM_DRIVER,
+                            now_ms, w->driver.words);
 }
 
 /* ---- one look ---- */
@@ -346,8 +347,8 @@ static void take_failed_look(const struct watcher *w, const struct watched_devic
         ret->memory_rc = ret->list_rc = w->driver.state == EYES_DRIVER_OK ? dev->facts.rc : w->driver.rc;
 }
 
-static void note_look(struct watcher *w, struct watched_device *dev, const struct eyes_reading *reading, const char *why,
-                      uint64_t now_ms)
+static void note_look(struct watcher *w, struct watched_device *dev, const struct eyes_reading *reading,
+                      const char *why, uint64_t now_ms)
 {
         enum eyes_device_state before = dev->facts.state;
 

@@ -20,7 +20,7 @@
 enum {
         WATCHER_REQUESTS_MAX = 64,      /* READs answered from one look; the caller reads no more messages while full */
         WATCHER_ALARM_EVERY_MS = 60000, /* at most one alarm of a kind about a device in this time */
-        WATCHER_RETRY_FIRST_MS = 5000, /* driver not OK: again after 5, 10, 20 … 120 s: 9 tries in the first 10 minutes (F24: <= 10) */
+        WATCHER_RETRY_FIRST_MS = 5000,  /* driver not OK: after 5, 10 … 120 s; 9 tries in 10 minutes (F24: <= 10) */
         WATCHER_RETRY_MOST_MS = 120000,
         WATCHER_REVIVE_FIRST_MS = 10000, /* a lost device: initialise again after 10, 20 … s, then every 10 minutes */
         WATCHER_REVIVE_MOST_MS = 600000,
@@ -39,12 +39,12 @@ struct watcher_alarm {
 
 struct watched_device {
         struct eyes_device facts;
-        struct eyes_device told;     /* the DEVICE that was sent last; uuid "" = none yet */
-        bool named;                  /* the last start of the driver listed it: it can be asked about */
-        bool sent_valid;             /* @sent was sent */
-        bool has_good_rows;          /* @good holds a list that passed */
-        struct eyes_reading sent;    /* the last one the brain got */
-        struct eyes_reading good;    /* the last one with a good list */
+        struct eyes_device told;  /* the DEVICE that was sent last; uuid "" = none yet */
+        bool named;               /* the last start of the driver listed it: it can be asked about */
+        bool sent_valid;          /* @sent was sent */
+        bool has_good_rows;       /* @good holds a list that passed */
+        struct eyes_reading sent; /* the last one the brain got */
+        struct eyes_reading good; /* the last one with a good list */
         struct watcher_alarm alarms[EYES_ALARM_KIND_N];
 };
 

@@ -75,9 +75,9 @@ void bytes_put_u64(struct bytes_writer *w, uint64_t v);
 void bytes_put_i32(struct bytes_writer *w, int32_t v);
 void bytes_put_i64(struct bytes_writer *w, int64_t v);
 void bytes_put_bool(struct bytes_writer *w, bool v);
-void bytes_put_data(struct bytes_writer *w, const void *data, size_t n);   /* as it is, no length */
-void bytes_put_blob(struct bytes_writer *w, const void *data, size_t n);   /* u32 length first; n up to UINT32_MAX */
-void bytes_put_text(struct bytes_writer *w, const char *text);             /* u32 length, bytes, no NUL */
+void bytes_put_data(struct bytes_writer *w, const void *data, size_t n); /* as it is, no length */
+void bytes_put_blob(struct bytes_writer *w, const void *data, size_t n); /* u32 length first; n up to UINT32_MAX */
+void bytes_put_text(struct bytes_writer *w, const char *text);           /* u32 length, bytes, no NUL */
 /*
  * Overwrite a u32 written earlier, at offset @at: a length or checksum known only at the end. Outside what is written = fails.
  */

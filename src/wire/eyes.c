@@ -85,7 +85,7 @@ static void code_pid(struct codec *c, const char *what, uint32_t *pid, uint32_t 
 
 #define code_enum(c, what, field, n)                                                                                   \
         do {                                                                                                           \
-                uint32_t v_ = (uint32_t) *(field);                                                                     \
+                uint32_t v_ = (uint32_t) * (field);                                                                    \
                 code_u32((c), (what), &v_, 0, (uint32_t) (n) -1);                                                      \
                 *(field) = (__typeof__(*(field))) v_;                                                                  \
         } while (0)
@@ -278,11 +278,11 @@ int eyes_encode(const struct eyes_message *msg, void *buf, size_t buf_size, size
         bytes_put_u16(&c.w, (uint16_t) msg->kind);
         code_message(&c, m.coded);
         if (c.broken)
-                return error_set(err, EINVAL, "eyes message %s: field %s is outside its range", eyes_kind_name(msg->kind),
-                                 c.broken);
+                return error_set(err, EINVAL, "eyes message %s: field %s is outside its range",
+                                 eyes_kind_name(msg->kind), c.broken);
         if (!bytes_writer_ok(&c.w))
-                return error_set(err, EMSGSIZE, "eyes message %s does not fit into %zu bytes", eyes_kind_name(msg->kind),
-                                 c.w.cap);
+                return error_set(err, EMSGSIZE, "eyes message %s does not fit into %zu bytes",
+                                 eyes_kind_name(msg->kind), c.w.cap);
         *ret_n = c.w.at;
         return 0;
 }
@@ -302,8 +302,8 @@ static int decode(struct codec *c, struct eyes_message *msg, struct error *err)
         msg->kind = (enum eyes_kind) kind;
         code_message(c, msg);
         if (c->broken)
-                return error_set(err, EBADMSG, "eyes message %s: field %s is outside its range", eyes_kind_name(msg->kind),
-                                 c->broken);
+                return error_set(err, EBADMSG, "eyes message %s: field %s is outside its range",
+                                 eyes_kind_name(msg->kind), c->broken);
         if (!bytes_reader_at_end(&c->r))
                 return error_set(err, EBADMSG, "eyes message %s: %s", eyes_kind_name(msg->kind),
                                  c->r.failed ? "ends early or has a malformed field" : "has bytes after its end");
@@ -316,7 +316,8 @@ int eyes_decode(const void *data, size_t n_data, struct eyes_message *ret, struc
 
         memset(ret, 0, sizeof(*ret));
         if (n_data > EYES_MESSAGE_MAX)
-                return error_set(err, EBADMSG, "eyes message of %zu bytes; at most %d are allowed", n_data, EYES_MESSAGE_MAX);
+                return error_set(err, EBADMSG, "eyes message of %zu bytes; at most %d are allowed", n_data,
+                                 EYES_MESSAGE_MAX);
         bytes_reader_init(&c.r, data, n_data);
         int r = decode(&c, ret, err);
         if (r < 0)
@@ -330,9 +331,15 @@ int eyes_decode(const void *data, size_t n_data, struct eyes_message *ret, struc
 const char *eyes_kind_name(enum eyes_kind kind)
 {
         static const char *const names[EYES_KIND_N] = {
-                [EYES_BRAIN_HELLO] = "brain_hello", [EYES_INTERVAL] = "interval", [EYES_READ] = "read",
-                [EYES_HELLO] = "hello",             [EYES_DEVICE] = "device",     [EYES_PROCESS] = "process",
-                [EYES_READING] = "reading",         [EYES_EXITED] = "exited",     [EYES_ALARM] = "alarm",
+                [EYES_BRAIN_HELLO] = "brain_hello",
+                [EYES_INTERVAL] = "interval",
+                [EYES_READ] = "read",
+                [EYES_HELLO] = "hello",
+                [EYES_DEVICE] = "device",
+                [EYES_PROCESS] = "process",
+                [EYES_READING] = "reading",
+                [EYES_EXITED] = "exited",
+                [EYES_ALARM] = "alarm",
                 [EYES_DONE] = "done",
         };
         return NAME_OR_UNKNOWN(names, kind);
@@ -379,9 +386,12 @@ const char *eyes_error_name(enum eyes_error error)
 const char *eyes_alarm_kind_name(enum eyes_alarm_kind kind)
 {
         static const char *const names[EYES_ALARM_KIND_N] = {
-                [EYES_ALARM_LIST_REJECTED] = "list_rejected",   [EYES_ALARM_MEMORY_REJECTED] = "memory_rejected",
-                [EYES_ALARM_SYMBOL_MISSING] = "symbol_missing", [EYES_ALARM_DEVICE_LOST] = "device_lost",
-                [EYES_ALARM_DRIVER] = "driver",                 [EYES_ALARM_DESCRIPTORS] = "descriptors",
+                [EYES_ALARM_LIST_REJECTED] = "list_rejected",
+                [EYES_ALARM_MEMORY_REJECTED] = "memory_rejected",
+                [EYES_ALARM_SYMBOL_MISSING] = "symbol_missing",
+                [EYES_ALARM_DEVICE_LOST] = "device_lost",
+                [EYES_ALARM_DRIVER] = "driver",
+                [EYES_ALARM_DESCRIPTORS] = "descriptors",
         };
         return NAME_OR_UNKNOWN(names, kind);
 }
@@ -390,8 +400,8 @@ bool eyes_reading_differs(const struct eyes_reading *a, const struct eyes_readin
 {
         if (strcmp(a->uuid, b->uuid) != 0 || a->memory_valid != b->memory_valid || a->total_bytes != b->total_bytes ||
             a->used_bytes != b->used_bytes || a->memory_error != b->memory_error || a->memory_rc != b->memory_rc ||
-            a->settled != b->settled || a->per_process_valid != b->per_process_valid || a->list_error != b->list_error ||
-            a->list_rc != b->list_rc || a->n_rows != b->n_rows)
+            a->settled != b->settled || a->per_process_valid != b->per_process_valid ||
+            a->list_error != b->list_error || a->list_rc != b->list_rc || a->n_rows != b->n_rows)
                 return true;
         for (uint32_t i = 0; i < a->n_rows; i++) {
                 const struct eyes_row *x = &a->rows[i], *y = &b->rows[i];

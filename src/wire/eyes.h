@@ -44,7 +44,7 @@ enum { EYES_VERSION = 1 };
 
 enum {
         EYES_MESSAGE_MAX = 64 * 1024, /* fits a default socket buffer three times */
-        EYES_UUID_SIZE = 96,          /* NVML's own limit ("MIG-GPU-<uuid>/<gi>/<ci>" included); all _SIZE count the NUL */
+        EYES_UUID_SIZE = 96, /* NVML's own limit ("MIG-GPU-<uuid>/<gi>/<ci>" included); all _SIZE count the NUL */
         EYES_NAME_SIZE = 96,
         EYES_BUS_ID_SIZE = 32,
         EYES_DRIVER_SIZE = 80,
@@ -84,8 +84,8 @@ enum eyes_driver_state {
         EYES_DRIVER_NO_LIBRARY,  /* libnvidia-ml.so.1 cannot be opened: no NVIDIA driver here */
         EYES_DRIVER_OLD_LIBRARY, /* it lacks a symbol that nothing can replace; an ALARM names it */
         EYES_DRIVER_NOT_LOADED,  /* NVML 9: the kernel module is missing */
-        EYES_DRIVER_MISMATCH,    /* NVML 18: package upgraded under a loaded module; work goes on, nothing can be read: reboot */
-        EYES_DRIVER_FAILED,      /* any other result of initialisation or of counting the devices */
+        EYES_DRIVER_MISMATCH, /* NVML 18: package upgraded under a loaded module; work goes on, nothing can be read: reboot */
+        EYES_DRIVER_FAILED, /* any other result of initialisation or of counting the devices */
         EYES_DRIVER_STATE_N,
 };
 
@@ -126,8 +126,8 @@ enum {
         EYES_ROW_COMPUTE = 1 << 1,    /* which of the driver's lists it was in; a pid in several is one row */
         EYES_ROW_GRAPHICS = 1 << 2,
         EYES_ROW_MPS = 1 << 3,
-        EYES_ROW_GHOST = 1 << 4,   /* no living process has this pid: F20 */
-        EYES_ROW_FOREIGN = 1 << 5, /* the same where the eyes do not see the host's pids (a container): F19 */
+        EYES_ROW_GHOST = 1 << 4,        /* no living process has this pid: F20 */
+        EYES_ROW_FOREIGN = 1 << 5,      /* the same where the eyes do not see the host's pids (a container): F19 */
         EYES_ROW_UNIDENTIFIED = 1 << 6, /* it lives, but who it is could not be found out (hidepid, descriptor limit) */
         EYES_ROW_FLAGS_ALL = (1 << 7) - 1,
 };
@@ -148,18 +148,18 @@ struct eyes_read {
 struct eyes_hello {
         uint32_t version;
         enum eyes_driver_state driver_state;
-        int32_t rc;                     /* what NVML returned, 0 where it was not asked */
+        int32_t rc;                            /* what NVML returned, 0 where it was not asked */
         char driver_version[EYES_DRIVER_SIZE]; /* "" = unknown */
         char boot_id[EYES_BOOT_ID_SIZE];       /* "" = unknown; part of each identity */
-        bool host_pids;                 /* false: in a pid namespace; holders may be invisible, never enforce (F19) */
-        uint32_t n_devices;             /* DEVICE messages that follow */
-        uint32_t n_hidden;              /* devices the driver counts but lets nobody open here (NVML 4, 17): no uuid */
+        bool host_pids;     /* false: in a pid namespace; holders may be invisible, never enforce (F19) */
+        uint32_t n_devices; /* each has a DEVICE: it follows, or came earlier and has not changed */
+        uint32_t n_hidden;  /* devices the driver counts but lets nobody open here (NVML 4, 17): no uuid */
 };
 
 struct eyes_device {
         char uuid[EYES_UUID_SIZE]; /* never "" */
         char name[EYES_NAME_SIZE];
-        char bus_id[EYES_BUS_ID_SIZE]; /* as sysfs writes it, "0000:65:00.0"; "" = unknown. A MIG instance has its parent's */
+        char bus_id[EYES_BUS_ID_SIZE];    /* as sysfs has it, "0000:65:00.0"; "" = unknown; an instance: its parent's */
         char parent_uuid[EYES_UUID_SIZE]; /* of a MIG instance; "" otherwise */
         bool minor_known;
         uint32_t minor; /* /dev/nvidia<minor>; not an index */
@@ -187,9 +187,10 @@ struct eyes_reading {
         enum eyes_error memory_error;
         int32_t memory_rc;
         bool settled; /* total, list, total agreed (up to 3 retries); false whenever memory or list are not valid */
-        bool per_process_valid;  /* the rows belong to this look */
-        uint64_t rows_taken_ms;  /* when the rows were read: older than taken_ms when the list was refused or rejected and the
-                                    last good one stands here with its age; 0 = never, and no rows */
+        bool per_process_valid; /* the rows belong to this look */
+        /* When the rows were read: older than taken_ms when the list was refused or rejected and the last good one stands
+         * here with its age; 0 = never, and no rows. */
+        uint64_t rows_taken_ms;
         enum eyes_error list_error;
         int32_t list_rc;
         uint32_t n_rows;
@@ -201,13 +202,14 @@ struct eyes_ancestor {
         uint64_t start_ticks;
 };
 
+/* Identity = (boot id, pid, start_ticks). */
 struct eyes_process {
         uint32_t pid;
-        uint64_t start_ticks; /* field 22 of /proc/PID/stat, 1/100 s since boot; identity = (boot id, pid, start_ticks) */
+        uint64_t start_ticks; /* field 22 of /proc/PID/stat, 1/100 s since boot */
         bool uid_known;
-        uint32_t uid; /* the real uid: who started it, which a set-uid program does not change */
-        uint32_t ppid; /* 0: none, or outside this pid namespace */
-        uint32_t sid;  /* session; 0 likewise */
+        uint32_t uid;              /* the real uid: who started it, which a set-uid program does not change */
+        uint32_t ppid;             /* 0: none, or outside this pid namespace */
+        uint32_t sid;              /* session; 0 likewise */
         char comm[EYES_COMM_SIZE]; /* any bytes */
         bool exe_known;            /* path, device and inode: not readable for other users' processes */
         bool exe_deleted;
@@ -219,7 +221,7 @@ struct eyes_process {
         bool cgroup_id_known;
         uint64_t cgroup_id; /* inode of the cgroup's directory */
         bool cmdline_cut;
-        uint32_t n_cmdline; /* 0: none (kernel thread, zombie) or not readable */
+        uint32_t n_cmdline;             /* 0: none (kernel thread, zombie) or not readable */
         char cmdline[EYES_CMDLINE_MAX]; /* NULs kept, not terminated */
         char token[EYES_TOKEN_SIZE];    /* LESSOR_TOKEN of its environment; "" = none, not readable, or not a token */
         uint32_t n_ancestors;           /* parent first; shorter where the chain could not be followed */

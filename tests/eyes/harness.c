@@ -38,7 +38,8 @@ static void simgpu(const char *verb, const struct card *card, const char *words)
 {
         char cmd[1024];
 
-        (void) snprintf(cmd, sizeof(cmd), "'%s' %s --file '%s' %s >/dev/null", program("LESSOR_SIMGPU"), verb, card->file, words);
+        (void) snprintf(cmd, sizeof(cmd), "'%s' %s --file '%s' %s >/dev/null", program("LESSOR_SIMGPU"), verb,
+                        card->file, words);
         if (system(cmd) != 0)
                 fail_msg("failed: %s", cmd);
 }
@@ -78,8 +79,8 @@ pid_t card_hog(struct card *card, const char *size, const char *options)
 
         assert_true(card->n_hogs < sizeof(card->hogs) / sizeof(*card->hogs));
         assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-        (void) snprintf(cmd, sizeof(cmd), "exec '%s' run --file '%s' -- '%s' hog --alloc %s %s", program("LESSOR_SIMGPU"),
-                        card->file, program("LESSOR_SIMGPU"), size, options);
+        (void) snprintf(cmd, sizeof(cmd), "exec '%s' run --file '%s' -- '%s' hog --alloc %s %s",
+                        program("LESSOR_SIMGPU"), card->file, program("LESSOR_SIMGPU"), size, options);
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
@@ -135,8 +136,8 @@ void brain_start(struct brain *b, const struct card *card)
                 (void) dup2(fd, 3);
                 (void) close(fd);
                 if (card)
-                        (void) execl(program("LESSOR_SIMGPU"), "simgpu", "run", "--file", card->file, "--", eyes, "--fd", "3",
-                                     (char *) NULL);
+                        (void) execl(program("LESSOR_SIMGPU"), "simgpu", "run", "--file", card->file, "--", eyes,
+                                     "--fd", "3", (char *) NULL);
                 else
                         (void) execl(eyes, eyes, "--fd", "3", (char *) NULL);
                 _exit(127);
@@ -249,7 +250,9 @@ static enum eyes_kind hear(struct brain *b, int ms, struct eyes_message *msg, in
                 char bytes[CMSG_SPACE(sizeof(int))];
         } control;
         struct iovec iov = { .iov_base = buf, .iov_len = sizeof(buf) };
-        struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control) };
+        struct msghdr mh = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control)
+        };
         struct pollfd pfd = { .fd = b->sock, .events = POLLIN };
         struct error err = { 0 };
 

@@ -22,8 +22,8 @@ struct card {
         size_t n_hogs;
 };
 
-void card_create(struct card *card, const char *options); /* "--gpus 2 --memory 64M" */
-void card_destroy(struct card *card);                     /* kills the hogs, removes the file */
+void card_create(struct card *card, const char *options);    /* "--gpus 2 --memory 64M" */
+void card_destroy(struct card *card);                        /* kills the hogs, removes the file */
 void card_fault(const struct card *card, const char *words); /* "ghost 3999999 10M" */
 void card_clear(const struct card *card);
 /* A process that holds memory; returns its pid once it does. @options after --alloc, may be "". */

@@ -241,8 +241,9 @@ static int run_raw(const char *const argv[], int fd, const void *first, size_t n
                         (void) dup2(high, fd);
                         (void) close(high);
                 }
-                (void) close(STDERR_FILENO);
-                (void) open("/dev/null", O_WRONLY);
+                int null = open("/dev/null", O_WRONLY | O_CLOEXEC); /* its words are for people, our stdout is TAP */
+                (void) dup2(null, STDOUT_FILENO);
+                (void) dup2(null, STDERR_FILENO);
                 (void) execv(getenv("LESSOR_EYES"), args);
                 _exit(127);
         }
@@ -267,7 +268,8 @@ static void program_explains_wrong_use_by_its_exit_status(void **state)
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "x" }, -1, NULL, 0), 2);
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "2" }, -1, NULL, 0), 2); /* no socket */
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--help", NULL }, -1, NULL, 0), 0);
-        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, NULL, 0), 0); /* the brain left at once */
+        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, NULL, 0),
+                         0); /* the brain left at once */
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, other_version, 8), 3);
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, other_hello, 8), 3);
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, not_hello, 8), 1);

@@ -218,7 +218,8 @@ static void list_that_grows_between_two_calls_is_read_whole(void **state)
 static void old_drivers_are_read_by_their_own_layouts(void **state)
 {
         (void) state;
-        static const char *const options[] = { "--memory 64M --abi old", "--memory 64M --abi r535", "--memory 64M --abi new" };
+        static const char *const options[] = { "--memory 64M --abi old", "--memory 64M --abi r535",
+                                               "--memory 64M --abi new" };
 
         for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
                 print_message("# %s\n", options[i]);

@@ -83,14 +83,19 @@ static struct gpu_status card_list(void *gpu, const char *uuid, struct gpu_liste
 }
 
 static const struct gpu_ops card_ops = {
-        .name = "test", .start = card_start, .stop = card_stop, .enumerate = card_enumerate, .read_memory = card_memory,
+        .name = "test",
+        .start = card_start,
+        .stop = card_stop,
+        .enumerate = card_enumerate,
+        .read_memory = card_memory,
         .read_list = card_list,
 };
 
 static void hold(int device, pid_t pid, uint64_t bytes)
 {
-        card.listed[device][card.n_listed[device]++] =
-                (struct gpu_listed){ .pid = (uint32_t) pid, .list = EYES_ROW_COMPUTE, .used_known = true, .used_bytes = bytes };
+        card.listed[device][card.n_listed[device]++] = (struct gpu_listed){
+                .pid = (uint32_t) pid, .list = EYES_ROW_COMPUTE, .used_known = true, .used_bytes = bytes
+        };
         card.used[device] += bytes;
 }
 

@@ -26,7 +26,7 @@
 
 enum {
         EXIT_USAGE = 2,
-        EXIT_VERSION = 3,     /* the daemon speaks another version of the messages */
+        EXIT_VERSION = 3,      /* the daemon speaks another version of the messages */
         PROCESSES_MAX = 16384, /* as many as the core has room for (design 3.1) */
         DESCRIPTORS_KEPT = 64, /* for the driver, /proc and the socket */
         FDS_IN_FLIGHT_WAIT_MS = 10,
@@ -164,7 +164,8 @@ static size_t raise_descriptor_limit(void)
         rlim_t want = PROCESSES_MAX + DESCRIPTORS_KEPT;
         limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
         (void) setrlimit(RLIMIT_NOFILE, &limit);
-        return limit.rlim_cur > 2 * (rlim_t) DESCRIPTORS_KEPT ? (size_t) limit.rlim_cur - DESCRIPTORS_KEPT : DESCRIPTORS_KEPT;
+        return limit.rlim_cur > 2 * (rlim_t) DESCRIPTORS_KEPT ? (size_t) limit.rlim_cur - DESCRIPTORS_KEPT
+                                                              : DESCRIPTORS_KEPT;
 }
 
 static void usage(FILE *out)
@@ -177,7 +178,8 @@ static void usage(FILE *out)
                      "  --verbose   log more, to stderr\n"
                      "  --help      show this text\n"
                      "\n"
-                     "Exit status: 0 lessord closed the socket, 1 failed, 2 wrong usage, 3 lessord speaks another version.\n",
+                     "Exit status: 0 lessord closed the socket, 1 failed, 2 wrong usage, 3 lessord speaks another "
+                     "version.\n",
                      out);
 }
 
@@ -249,7 +251,8 @@ int main(int argc, char **argv)
         int r = receive_message(sock, 0, &hello);
         if (r == -EPIPE)
                 return EXIT_SUCCESS;
-        if (r == -EPROTONOSUPPORT || (r == 1 && hello.kind == EYES_BRAIN_HELLO && hello.brain_hello.version != EYES_VERSION))
+        if (r == -EPROTONOSUPPORT ||
+            (r == 1 && hello.kind == EYES_BRAIN_HELLO && hello.brain_hello.version != EYES_VERSION))
                 return EXIT_VERSION;
         if (r < 0 || hello.kind != EYES_BRAIN_HELLO) {
                 log_error("error=\"the first message is not the daemon's hello\"");
@@ -261,8 +264,9 @@ int main(int argc, char **argv)
                 return EXIT_FAILURE;
         }
         r = watcher_hello(&watcher, clock_now_ms());
-        log_info("driver=%s version=\"%s\" devices=%u hidden=%u words=\"%s\"", eyes_driver_state_name(watcher.driver.state),
-                 watcher.driver.version, watcher.n_devices, watcher.n_hidden, watcher.driver.words);
+        log_info("driver=%s version=\"%s\" devices=%u hidden=%u words=\"%s\"",
+                 eyes_driver_state_name(watcher.driver.state), watcher.driver.version, watcher.n_devices,
+                 watcher.n_hidden, watcher.driver.words);
         if (r == 0)
                 r = run(&watcher, sock);
         watcher_fini(&watcher);
