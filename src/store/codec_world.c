@@ -46,6 +46,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, BOOL, kill_at_end, 0)                                                                                     \
         F(S, BOOL, slot_warned, 0)                                                                                     \
         F(S, BOOL, over_time, 0)                                                                                       \
+        F(S, BOOL, over_use_told, 0)                                                                                   \
         F(S, BOOL, misplaced, 0)                                                                                       \
         F(S, BOOL, owner_gone, 0)                                                                                      \
         F(S, BOOL, backfilled, 0)                                                                                      \
@@ -63,6 +64,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, U64, slot_end_ms, 0)                                                                                      \
         F(S, U64, renewed_ms, 0)                                                                                       \
         F(S, U64, waited_ms, 0)                                                                                        \
+        F(S, U64, over_use_since_ms, 0)                                                                                \
         F(S, U64, ledger_set_aside_bytes, 0)                                                                           \
         F(S, STRUCT, binding, binding)                                                                                 \
         F(S, STRUCT, ways, ways_out)                                                                                   \
@@ -71,7 +73,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 384)
+CODEC_STRUCT(lease, LEASE_FIELDS, 392)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -82,6 +84,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 384)
         F(S, BOOL, head_is_finite, 0)                                                                                  \
         F(S, BOOL, stepped_aside, 0)                                                                                   \
         F(S, BOOL, no_wait, 0)                                                                                         \
+        F(S, BOOL, collected, 0)                                                                                       \
         F(S, U64, id, 0)                                                                                               \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
@@ -169,7 +172,7 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)
-enum { WORLD_HEAD_SIZE = 208 };
+enum { WORLD_HEAD_SIZE = 224 };
 CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a text's length, a row's mark and, in a process, its

@@ -34,8 +34,10 @@ static const char *const stmt_sql[STMT_N] = {
                                " FROM segment WHERE id < ?1 ORDER BY id DESC LIMIT 1",
         [STMT_SEGMENT_ABOVE] = "SELECT id, first_seq, wall_ms, core_version, boot_id, snapshot, before, hash"
                                " FROM segment WHERE id > ?1 ORDER BY id LIMIT 1",
-        [STMT_RECORDS] = "SELECT seq, segment, now_ms, wall_ms, kind, input, actions, hash"
-                         " FROM record WHERE segment = ?1 ORDER BY seq",
+        [STMT_RECORDS] =
+                "SELECT seq, segment, now_ms, wall_ms, kind, input, actions, hash"
+                " FROM record WHERE seq > ?1 AND seq <"
+                " coalesce((SELECT first_seq FROM segment WHERE id > ?2 ORDER BY id LIMIT 1), ?3) ORDER BY seq",
         [STMT_EVENTS_ALL] = "SELECT id, seq, now_ms, wall_ms, kind, lease_id, device, uid, action, hash FROM event"
                             " ORDER BY id",
         [STMT_EVENTS_UP] = "SELECT id, seq, now_ms, wall_ms, kind, lease_id, device, uid, action, hash FROM event"

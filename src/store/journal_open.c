@@ -25,14 +25,13 @@ static const char schema[] =
         " hash BLOB NOT NULL CHECK (length(hash) = 32)) STRICT;"
         "CREATE TABLE record ("
         " seq INTEGER PRIMARY KEY CHECK (seq > 0),"
-        " segment INTEGER NOT NULL REFERENCES segment (id),"
+        " segment INTEGER NOT NULL CHECK (segment > 0)," /* those from its first_seq on: an index would cost a page a commit */
         " now_ms INTEGER NOT NULL CHECK (now_ms >= 0),"
         " wall_ms INTEGER NOT NULL CHECK (wall_ms >= 0),"
         " kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 255),"
         " input BLOB NOT NULL,"
         " actions BLOB NOT NULL,"
         " hash BLOB NOT NULL CHECK (length(hash) = 32)) STRICT;"
-        "CREATE INDEX record_segment ON record (segment);"
         /* Made from the actions of records, for `why` and `events`; outlives them, so it has a chain of its own. */
         "CREATE TABLE event ("
         " id INTEGER PRIMARY KEY CHECK (id > 0),"
@@ -214,7 +213,7 @@ static int file_configure(struct journal *j, struct error *err)
         char sql[96];
 
         int r = sql_exec(j->db,
-                         "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;"
+                         "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;"
                          "PRAGMA cache_size = -1024;", /* KiB: an idle daemon stays small */
                          err);
         if (r < 0 || j->options.read_only)

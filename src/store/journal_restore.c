@@ -154,13 +154,15 @@ static int records_feed(struct restore *s, struct error *err)
         int r = journal_stmt(s->j, STMT_RECORDS, &stmt, err);
         if (r < 0)
                 return r;
-        sql_bind_u64(stmt, 1, s->segment);
+        sql_bind_u64(stmt, 1, s->seq);
+        sql_bind_u64(stmt, 2, s->segment);
+        sql_bind_u64(stmt, 3, INT64_MAX);
         while ((r = sql_step(s->j->db, stmt, "reading the journal", err)) > 0) {
                 record_row_read(stmt, &row);
                 struct chain_hash hash = chain_hash_record(&s->hash, &row.record);
                 if (row.record.seq != s->seq + 1)
                         return error_set(err, EBADMSG, "record %" PRIu64 " of the journal is missing", s->seq + 1);
-                if (!chain_hash_equal(&hash, &row.hash))
+                if (row.record.segment != s->segment || !chain_hash_equal(&hash, &row.hash))
                         return error_set(err, EBADMSG, "record %" PRIu64 " of the journal is not what was written",
                                          row.record.seq);
                 r = record_feed(s, &row, err);

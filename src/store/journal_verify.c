@@ -118,7 +118,7 @@ static int record_verify(struct verify *v, const struct record_row *row, struct 
 
         if (row->record.seq != v->seq + 1)
                 return found(v, v->segment, v->seq + 1, 0, "missing");
-        if (!chain_hash_equal(&hash, &row->hash))
+        if (row->record.segment != v->segment || !chain_hash_equal(&hash, &row->hash))
                 return found(v, v->segment, row->record.seq, 0, "not what was written");
         v->seq = row->record.seq;
         v->hash = hash;
@@ -134,7 +134,9 @@ static int segment_records_verify(struct verify *v, struct error *err)
         int r = journal_stmt(v->j, STMT_RECORDS, &stmt, err);
         if (r < 0)
                 return r;
-        sql_bind_u64(stmt, 1, v->segment);
+        sql_bind_u64(stmt, 1, v->seq);
+        sql_bind_u64(stmt, 2, v->segment);
+        sql_bind_u64(stmt, 3, INT64_MAX);
         while ((r = sql_step(v->j->db, stmt, "reading the journal", err)) > 0) {
                 record_row_read(stmt, &row);
                 r = record_verify(v, &row, err);
@@ -187,6 +189,17 @@ static int events_skip_pruned(struct verify *v, struct error *err)
         return r;
 }
 
+/* A row in front of the oldest segment would lie outside every walk. */
+static int records_count(struct verify *v, struct error *err)
+{
+        uint64_t n = 0, first = 0;
+        int r = sql_query_u64(v->j->db, "SELECT count(*) FROM record", &n, err);
+        if (r < 0 || n == v->ret->n_records)
+                return r;
+        r = sql_query_u64(v->j->db, "SELECT min(seq) FROM record", &first, err);
+        return r < 0 ? r : found(v, 0, first, 0, "belongs to no segment");
+}
+
 int journal_verify(struct journal *j, struct journal_verified *ret, struct error *err)
 {
         struct verify v = { .j = j, .ret = ret };
@@ -206,5 +219,7 @@ int journal_verify(struct journal *j, struct journal_verified *ret, struct error
                 (void) found(&v, 0, 0, v.event.event.id, "the record it was made from is not there");
         if (v.events)
                 sql_reset(v.events);
+        if (r >= 0 && ret->ok)
+                r = records_count(&v, err);
         return r < 0 ? r : 0;
 }

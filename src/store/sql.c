@@ -2,15 +2,39 @@
 #include "store/sql.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+static int file_last_errno(sqlite3_file *file)
+{
+        int code = 0;
+
+        if (file && file->pMethods)
+                (void) file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &code);
+        return code;
+}
+
+/* A quota or a file size limit is a full disk to whoever waits for room. */
+static bool is_no_space(int code)
+{
+        return code == ENOSPC || code == EDQUOT || code == EFBIG;
+}
+
+/*
+ * What the system call said behind an I/O error. sqlite3_system_errno() is the errno of the moment SQLite gave up, which its
+ * own clearing up has often overwritten (seen with EFBIG); the files remember better: the database and its log.
+ */
 static int system_errno(sqlite3 *db, int fallback)
 {
-        int code = db ? sqlite3_system_errno(db) : 0;
+        sqlite3_file *file = NULL, *log = NULL;
 
-        /* A quota or a file size limit is a full disk to whoever waits for room. */
-        if (code == ENOSPC || code == EDQUOT || code == EFBIG)
+        if (!db)
+                return fallback;
+        (void) sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+        (void) sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+        int code = sqlite3_system_errno(db);
+        if (is_no_space(code) || is_no_space(file_last_errno(file)) || is_no_space(file_last_errno(log)))
                 return ENOSPC;
         return code == EROFS || code == EACCES || code == ENOENT ? code : fallback;
 }

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "books.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct world *books_world_new(void)
+{
+        void *p = mmap(NULL, sizeof(struct world), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                       -1, 0);
+        assert(p != MAP_FAILED);
+        return p;
+}
+
+void books_world_zero(struct world *world)
+{
+        (void) madvise(world, sizeof(*world), MADV_DONTNEED); /* private anonymous memory reads as zeros after it */
+}
+
+void books_world_free(struct world *world)
+{
+        (void) munmap(world, sizeof(*world));
+}
+
+/* ---- something in every field ---- */
+
+/* Field by field into zeroed memory, so that padding stays zero and worlds can be compared as memory. */
+static void some_identity(struct identity *id, uint32_t seed)
+{
+        id->pid = 100 + seed;
+        id->start_ticks = UINT64_C(5000000000) + seed;
+}
+
+static void some_ways(struct ways_out *w, uint32_t seed)
+{
+        w->named = (uint8_t) (seed % 32);
+        w->proven = 2;
+        for (uint32_t i = 0; i < WAY_OUT_N; i++)
+                w->floor_bytes[i] = UINT64_MAX - seed - i;
+}
+
+static void some_binding(struct binding *b, uint32_t seed)
+{
+        b->kind = (uint8_t) (seed % BINDING_KIND_N);
+        some_identity(&b->owner, seed);
+        some_identity(&b->root, seed + 1);
+        b->cgroup_id = 77 + seed;
+        b->ttl_ms = 30000;
+}
+
+static void some_ref(struct ref *r, uint32_t seed)
+{
+        r->index = seed % 500;
+        r->generation = 1 + seed;
+}
+
+static void some_config(struct config *config, uint32_t seed)
+{
+        config_defaults(config);
+        config->display_bytes += seed;
+        config->margin = 3;
+}
+
+static void some_occupancy(struct occupancy *o, uint32_t seed)
+{
+        some_identity(&o->identity, seed);
+        o->used_bytes = UINT64_C(1) << (seed % 64);
+        o->device = seed % DEVICES_MAX;
+        o->flags = ROW_USED_KNOWN | ROW_MPS;
+        some_ref(&o->holder, seed);
+}
+
+static void some_process(struct process *p, uint32_t seed)
+{
+        some_identity(&p->identity, seed);
+        p->state = PROCESS_UNCONFIRMED;
+        p->uid = 1000 + seed;
+        p->ppid = 7;
+        p->cgroup_id = 99;
+        p->n_ancestors = 3;
+        for (uint32_t i = 0; i < 3; i++)
+                some_identity(&p->ancestors[i], seed + 10 + i);
+        some_ref(&p->lease, seed);
+        memcpy(p->comm, "py\x1b[2J\xff n", 9); /* any bytes */
+}
+
+static void fill_lease(struct lease *l, uint32_t seed)
+{
+        l->generation = 4 + seed;
+        l->state = LEASE_ACTIVE;
+        l->priority = PRIORITY_FILLER;
+        l->kept_rank = PRIORITY_URGENT;
+        l->end_reason = END_REBOOTED;
+        l->managed = l->slot_warned = l->misplaced = l->backfilled = l->over_use_told = true;
+        l->kill_at_end = l->over_time = l->owner_gone = seed % 2;
+        l->id = 17 + seed;
+        l->uid = 1000;
+        l->user = 1;
+        l->bytes = UINT64_C(12) << 30;
+        l->devices = UINT64_MAX;
+        l->device = UINT32_MAX;
+        l->slot_ms = 1;
+        l->arrived_ms = 2;
+        l->granted_ms = 3;
+        l->active_ms = 4;
+        l->ended_ms = 5;
+        l->slot_end_ms = 6;
+        l->renewed_ms = 7;
+        l->waited_ms = 8;
+        l->ledger_set_aside_bytes = 9;
+        l->over_use_since_ms = 10;
+        some_binding(&l->binding, seed);
+        some_ways(&l->ways, seed);
+        some_ref(&l->holder, seed);
+        some_ref(&l->entry, seed + 1);
+        some_ref(&l->backfill_for, seed + 2);
+        (void) snprintf(l->name, sizeof(l->name), "train %u", seed);
+        memset(l->consumer, 'c', sizeof(l->consumer) - 1); /* as long as it can be */
+}
+
+static void fill_entry(struct entry *e, uint32_t seed)
+{
+        e->generation = 8 + seed;
+        e->kind = ENTRY_THAW;
+        e->priority = 3;
+        e->wait_kind = WAIT_BLOCKED;
+        e->is_head = e->head_is_finite = e->stepped_aside = e->no_wait = e->collected = true;
+        e->id = 400 + seed;
+        some_ref(&e->lease, seed);
+        e->user = 2;
+        e->demand_bytes = 1;
+        e->devices = 5;
+        e->limit_ms = 2;
+        e->arrived_ms = 3;
+        e->held_ms = 4;
+        e->held_since_ms = 5;
+        e->give_up_ms = 6;
+        some_ways(&e->ways, seed);
+        e->head_device = 3;
+        e->head_since_ms = 7;
+        e->start_ms = 8;
+        e->block_since_ms = 9;
+        e->block_until_ms = 10;
+}
+
+static void fill_holder(struct holder *h, uint32_t seed)
+{
+        h->generation = 6 + seed;
+        h->kind = HOLDER_CLAIM;
+        h->claim_kind = CLAIM_BOOKING;
+        h->used_known = h->managed = h->pinned = h->protected = h->uncollected = true;
+        h->device = 3;
+        h->reserved_bytes = 1;
+        h->used_bytes = 2;
+        h->pin_end_ms = 3;
+        h->idle_since_ms = 4;
+        h->n_processes = 5;
+        some_ways(&h->ways, seed);
+        some_ref(&h->lease, seed);
+        some_ref(&h->entry, seed + 1);
+        some_identity(&h->process, seed);
+}
+
+static void fill_device(struct device *d, uint32_t seed)
+{
+        d->health = DEVICE_FAULT;
+        d->used_known = d->per_process_known = d->settled = d->driver_own_known = true;
+        (void) snprintf(d->uuid, sizeof(d->uuid), "GPU-%u", seed);
+        (void) snprintf(d->name, sizeof(d->name), "card %u", seed);
+        (void) snprintf(d->pci_bus_id, sizeof(d->pci_bus_id), "0000:%02x:00.0", seed);
+        d->minor = 1;
+        d->total_bytes = 2;
+        d->used_bytes = 3;
+        d->driver_own_bytes = 4;
+        d->budget_bytes = 5;
+        d->reading_ms = 6;
+        d->changed_ms = 7;
+        d->read_asked_ms = 8;
+        d->error_code = 999;
+}
+
+static void fill_user(struct user *u, uint32_t seed)
+{
+        u->uid = 1000 + seed;
+        u->n_leases = 1;
+        u->n_waiting = 2;
+        u->in_use = true;
+        u->held_bytes = 3;
+        u->usage_mib_s = 4;
+        u->usage_at_ms = 5;
+}
+
+void books_world_fill(struct world *w, uint32_t seed)
+{
+        some_config(&w->config, seed);
+        w->now_ms = 1000 + seed;
+        w->next_lease_id = 60 + seed;
+        w->next_entry_id = 500;
+        w->next_action_id = 9000;
+        w->ledger_charged_bytes = 12;
+        w->eyes_answering = true;
+        w->eyes_silent_since_ms = 13;
+        w->n_devices = 3;
+        w->n_leases = 7;
+        w->n_entries = 5;
+        w->n_holders = 9;
+        w->n_processes = 4;
+        w->n_occupancies = 6;
+        w->n_users = 3;
+        for (uint32_t i = 0; i < w->n_devices; i++)
+                fill_device(&w->devices[i], seed + i);
+        for (uint32_t i = 0; i < w->n_leases; i += 2) {
+                fill_lease(&w->leases[i], seed + i);
+                w->lease_ids[i] = w->leases[i].id;
+        }
+        w->leases[1].generation = 12; /* somebody sat there; row 3 is one that nobody ever used */
+        for (uint32_t i = 0; i < w->n_entries; i += 2)
+                fill_entry(&w->entries[i], seed + i);
+        w->entries[3].generation = UINT32_MAX;
+        for (uint32_t i = 1; i < w->n_holders; i += 2)
+                fill_holder(&w->holders[i], seed + i);
+        w->holders[0].generation = 2;
+        for (uint32_t i = 0; i < w->n_users; i++)
+                fill_user(&w->users[i], seed + i);
+        for (uint32_t i = 0; i < w->n_occupancies; i++)
+                some_occupancy(&w->occupancies[i], seed + i);
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                some_process(&w->processes[i], seed + i);
+}
+
+static void some_request(struct request *r, uint32_t seed)
+{
+        r->token = UINT64_MAX - seed;
+        r->uid = 1000 + seed;
+        r->is_admin = r->collected = r->kill_at_end = true;
+        r->no_wait = r->managed = seed % 2;
+        r->priority = 2;
+        r->bytes = UINT64_C(3) << 30;
+        r->percent_milli = 100000;
+        r->slot_ms = 7200000;
+        r->wait_ms = 600000;
+        (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "GPU-%u", seed);
+        some_ways(&r->ways, seed);
+        some_binding(&r->binding, seed);
+        (void) snprintf(r->name, sizeof(r->name), "n%u", seed);
+        (void) snprintf(r->consumer, sizeof(r->consumer), "train.py");
+}
+
+static void some_reading(struct reading *r, uint32_t seed, struct occupancy *rows)
+{
+        (void) snprintf(r->uuid, sizeof(r->uuid), "GPU-%u", seed);
+        r->taken_ms = 5;
+        r->total_bytes = 6;
+        r->used_bytes = 7;
+        r->used_known = r->settled = true;
+        r->per_process_known = seed % 2;
+        r->n_rows = seed % 3 == 2 ? ROWS_MAX : seed % 3;
+        for (uint32_t i = 0; i < r->n_rows; i++)
+                some_occupancy(&rows[i], seed + i);
+        r->rows = rows;
+}
+
+void books_input(enum input_kind kind, uint32_t seed, struct input *ret, struct occupancy *rows)
+{
+        memset(ret, 0, sizeof(*ret));
+        memset(rows, 0, ROWS_MAX * sizeof(*rows));
+        ret->kind = (uint8_t) kind;
+        ret->now_ms = UINT64_C(1) << 40 | seed;
+        switch (kind) {
+        case INPUT_NONE:
+        case INPUT_KIND_N:
+        case INPUT_TICK:
+                break;
+        case INPUT_CONFIG:
+                some_config(&ret->config, seed);
+                break;
+        case INPUT_DEVICE:
+                (void) snprintf(ret->device.uuid, sizeof(ret->device.uuid), "GPU-%u", seed);
+                memset(ret->device.name, 'N', sizeof(ret->device.name) - 1);
+                (void) snprintf(ret->device.pci_bus_id, sizeof(ret->device.pci_bus_id), "0000:65:00.0");
+                ret->device.minor = 255;
+                ret->device.total_bytes = UINT64_C(24) << 30;
+                ret->device.budget_bytes = 1;
+                ret->device.error_code = 15;
+                ret->device.health = DEVICE_PARENT;
+                break;
+        case INPUT_READING:
+                some_reading(&ret->reading, seed, rows);
+                break;
+        case INPUT_PROCESS:
+                some_process(&ret->process, seed);
+                break;
+        case INPUT_PROCESS_ENDED:
+                some_identity(&ret->process_ended, seed);
+                break;
+        case INPUT_EYES:
+                ret->eyes.answering = seed % 2;
+                ret->eyes.silent_since_ms = 3;
+                break;
+        case INPUT_REQUEST:
+                some_request(&ret->request, seed);
+                break;
+        case INPUT_ACTIVATE:
+        case INPUT_RENEW:
+        case INPUT_RELEASE:
+        case INPUT_OWNER_ENDED:
+                ret->call.token = 9;
+                ret->call.lease_id = 17 + seed;
+                ret->call.uid = 1000;
+                ret->call.is_admin = true;
+                ret->call.by_system = seed % 2;
+                ret->call.end_reason = END_RELEASED_ADMIN;
+                some_identity(&ret->call.root, seed);
+                ret->call.cgroup_id = 8;
+                break;
+        case INPUT_RESTART:
+                ret->restart.rebooted = true;
+                break;
+        }
+}
+
+void books_action(uint32_t seed, struct action *ret)
+{
+        memset(ret, 0, sizeof(*ret));
+        ret->kind = (uint8_t) (1 + seed % (ACTION_KIND_N - 1));
+        ret->device = seed % 2 ? UINT32_MAX : 63;
+        ret->id = 1 + seed;
+        ret->token = 2;
+        ret->lease_id = INT64_MAX;
+        ret->uid = UINT32_MAX;
+        ret->priority = 5;
+        ret->bytes = UINT64_MAX;
+        some_identity(&ret->process, seed);
+
+        struct reason *why = &ret->why;
+        why->rule = (uint16_t) (seed % RULE_N);
+        why->end = END_WORKERS_GONE;
+        why->place = 1;
+        why->n_waiting = 2;
+        why->limit = 3;
+        why->need_bytes = 4;
+        why->free_bytes = 5;
+        why->lent_bytes = 6;
+        why->ceiling_bytes = 7;
+        why->total_bytes = 8;
+        why->used_bytes = 9;
+        why->reserved_bytes = 10;
+        why->head_lease_id = 11;
+        why->start_ms = 12;
+        why->reading_age_ms = 13;
+        why->n_blockers = 14;
+        for (uint32_t i = 0; i < seed % (BLOCKERS_MAX + 1); i++) {
+                why->blockers[i].kind = (uint8_t) (i % BLOCKER_KIND_N);
+                why->blockers[i].pid = i;
+                why->blockers[i].lease_id = 1;
+                why->blockers[i].bytes = 2;
+                why->blockers[i].end_ms = 3;
+        }
+}
+
+/* ---- the small core ---- */
+
+static void say(struct world *world, struct actions *out, enum action_kind kind, uint64_t lease_id)
+{
+        struct action *a = &out->items[out->n++];
+
+        memset(a, 0, sizeof(*a));
+        a->kind = (uint8_t) kind;
+        a->id = world->next_action_id++;
+        a->lease_id = lease_id;
+        a->device = kind == ACTION_READ ? 0 : UINT32_MAX;
+        a->uid = 1000 + (uint32_t) (a->id % 3);
+        a->why.rule = RULE_FITS;
+        a->why.free_bytes = a->id * 7;
+}
+
+void books_step(void *ctx, struct world *world, const struct input *input, struct actions *out)
+{
+        const uint64_t *differs_at = ctx;
+
+        out->n = 0;
+        out->more = false;
+        if (input->now_ms > world->now_ms)
+                world->now_ms = input->now_ms;
+        if (input->kind == INPUT_REQUEST) {
+                struct user *user = &world->users[world->n_users];
+                user->uid = input->request.uid;
+                user->in_use = true;
+                user->held_bytes = input->request.bytes;
+                if (world->n_users < USERS_MAX - 1)
+                        world->n_users++;
+                say(world, out, ACTION_READ, 0);
+                say(world, out, ACTION_GRANTED, world->next_lease_id++);
+        }
+        if (input->kind == INPUT_RENEW) {
+                if (world->n_users > 0)
+                        world->users[input->call.lease_id % world->n_users].usage_mib_s += input->now_ms;
+                say(world, out, ACTION_RENEWED, input->call.lease_id);
+        }
+        for (uint32_t i = 0; differs_at && i < out->n; i++)
+                if (out->items[i].id == *differs_at)
+                        out->items[i].why.free_bytes++;
+}
+
+void books_story(uint32_t i, struct input *ret)
+{
+        memset(ret, 0, sizeof(*ret));
+        ret->now_ms = 1000 + 10 * (uint64_t) i;
+        if (i % 3 == 0) {
+                ret->kind = INPUT_REQUEST;
+                ret->request.uid = 1000 + i % 5;
+                ret->request.priority = 3;
+                ret->request.bytes = (uint64_t) (i + 1) << 20;
+                (void) snprintf(ret->request.name, sizeof(ret->request.name), "run %u", i);
+        } else {
+                ret->kind = INPUT_RENEW;
+                ret->call.lease_id = 1 + i / 3;
+                ret->call.uid = 1000 + i % 5;
+        }
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the journal keeps, as bytes: there and back, and nothing else accepted. */
+#include "cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "books.h"
+#include "store/codec_action.h"
+#include "store/codec_input.h"
+#include "store/codec_world.h"
+
+enum { SEEDS = 60 };
+
+static uint8_t buf[CODEC_ACTIONS_MAX]; /* the largest of them */
+static uint8_t again[sizeof(buf)];
+static struct occupancy rows[ROWS_MAX], rows_again[ROWS_MAX];
+static struct error err;
+
+static size_t world_encode(const struct world *world, uint8_t **ret)
+{
+        size_t n = 0, size = codec_world_size_max(world);
+
+        *ret = malloc(size);
+        assert_non_null(*ret);
+        assert_int_equal(codec_world_encode(world, *ret, size, &n, &err), 0);
+        return n;
+}
+
+/* ---- there and back ---- */
+
+static void input_of_every_kind_comes_back_as_it_was(void **state)
+{
+        (void) state;
+        for (unsigned kind = INPUT_NONE + 1; kind < INPUT_KIND_N; kind++)
+                for (uint32_t seed = 0; seed < SEEDS; seed++) {
+                        struct input in, out;
+                        size_t n, n_again;
+
+                        books_input((enum input_kind) kind, seed, &in, rows);
+                        assert_int_equal(codec_input_encode(&in, buf, CODEC_INPUT_MAX, &n, &err), 0);
+                        assert_int_equal(codec_input_decode(buf, n, &out, rows_again, &err), 0);
+                        if (kind == INPUT_READING) {
+                                assert_ptr_equal(out.reading.rows, rows_again);
+                                assert_memory_equal(rows, rows_again, in.reading.n_rows * sizeof(*rows));
+                                in.reading.rows = rows_again;
+                        }
+                        assert_memory_equal(&in, &out, sizeof(in));
+                        assert_int_equal(codec_input_encode(&out, again, sizeof(again), &n_again, &err), 0);
+                        assert_int_equal(n_again, n);
+                        assert_memory_equal(buf, again, n);
+                }
+}
+
+static void actions_come_back_as_they_were(void **state)
+{
+        (void) state;
+        struct actions *in = calloc(1, sizeof(*in)), *out = calloc(1, sizeof(*out));
+        static const uint32_t counts[] = { 0, 1, 2, 77, ACTIONS_MAX };
+
+        assert_true(in && out);
+        for (size_t k = 0; k < sizeof(counts) / sizeof(*counts); k++) {
+                size_t n;
+
+                in->n = counts[k];
+                in->more = k % 2;
+                for (uint32_t i = 0; i < in->n; i++)
+                        books_action(i * 7, &in->items[i]);
+                assert_int_equal(codec_actions_encode(in, buf, CODEC_ACTIONS_MAX, &n, &err), 0);
+                assert_int_equal(codec_actions_decode(buf, n, out, &err), 0);
+                assert_int_equal(out->n, in->n);
+                assert_int_equal(out->more, in->more);
+                assert_memory_equal(in->items, out->items, in->n * sizeof(*in->items));
+        }
+        free(in);
+        free(out);
+}
+
+static void populated_world_comes_back_byte_by_byte(void **state)
+{
+        (void) state;
+        struct world *in = books_world_new(), *out = books_world_new();
+
+        for (uint32_t seed = 0; seed < SEEDS; seed += 7) {
+                uint8_t *bytes, *bytes_again;
+
+                books_world_zero(in);
+                books_world_zero(out);
+                books_world_fill(in, seed);
+                size_t n = world_encode(in, &bytes);
+                assert_int_equal(codec_world_decode(bytes, n, out, &err), 0);
+                assert_memory_equal(in, out, sizeof(*in));
+                assert_int_equal(world_encode(out, &bytes_again), n);
+                assert_memory_equal(bytes, bytes_again, n);
+                free(bytes);
+                free(bytes_again);
+        }
+        books_world_free(in);
+        books_world_free(out);
+}
+
+static void full_world_fits_its_bound_and_an_empty_one_is_small(void **state)
+{
+        (void) state;
+        struct world *in = books_world_new(), *out = books_world_new();
+        struct world *pattern = books_world_new();
+        uint8_t *bytes;
+
+        assert_true(world_encode(in, &bytes) < 300);
+        free(bytes);
+
+        books_world_fill(pattern, 1);
+        books_world_fill(in, 1);
+        in->n_devices = DEVICES_MAX;
+        in->n_leases = LEASES_MAX;
+        in->n_entries = ENTRIES_MAX;
+        in->n_holders = HOLDERS_MAX;
+        in->n_users = USERS_MAX;
+        in->n_processes = PROCESSES_MAX;
+        in->n_occupancies = OCCUPANCIES_MAX;
+        for (uint32_t i = 0; i < LEASES_MAX; i++) {
+                in->leases[i] = pattern->leases[0];
+                in->lease_ids[i] = i;
+        }
+        for (uint32_t i = 0; i < ENTRIES_MAX; i++)
+                in->entries[i] = pattern->entries[0];
+        for (uint32_t i = 0; i < HOLDERS_MAX; i++)
+                in->holders[i] = pattern->holders[1];
+        for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
+                in->processes[i] = pattern->processes[0];
+                memset(in->processes[i].ancestors, 1, sizeof(in->processes[i].ancestors));
+                memset(in->processes[i].comm, 'x', COMM_MAX - 1);
+        }
+        for (uint32_t i = 0; i < OCCUPANCIES_MAX; i++)
+                in->occupancies[i] = pattern->occupancies[0];
+        size_t n = world_encode(in, &bytes);
+        print_message("# a world full to the brim: %zu bytes of at most %zu\n", n, codec_world_size_max(in));
+        assert_int_equal(codec_world_decode(bytes, n, out, &err), 0);
+        assert_true(out->n_processes == PROCESSES_MAX && out->lease_ids[LEASES_MAX - 1] == LEASES_MAX - 1);
+        free(bytes);
+        books_world_free(pattern);
+        books_world_free(in);
+        books_world_free(out);
+}
+
+static void largest_action_and_input_fit_their_bounds(void **state)
+{
+        (void) state;
+        struct action a;
+        struct input in;
+        size_t n;
+
+        books_action(BLOCKERS_MAX, &a);
+        for (uint32_t i = 0; i < BLOCKERS_MAX; i++)
+                a.why.blockers[i].bytes = UINT64_MAX;
+        assert_int_equal(codec_action_encode(&a, buf, CODEC_ACTION_MAX, &n, &err), 0);
+        books_input(INPUT_READING, 2, &in, rows); /* ROWS_MAX of them */
+        memset(in.reading.uuid, 'u', sizeof(in.reading.uuid) - 1);
+        assert_int_equal(codec_input_encode(&in, buf, CODEC_INPUT_MAX, &n, &err), 0);
+        books_input(INPUT_REQUEST, 1, &in, rows);
+        memset(in.request.device_uuid, 'u', sizeof(in.request.device_uuid) - 1);
+        memset(in.request.name, 'u', sizeof(in.request.name) - 1);
+        memset(in.request.consumer, 'u', sizeof(in.request.consumer) - 1);
+        assert_int_equal(codec_input_encode(&in, buf, CODEC_INPUT_MAX, &n, &err), 0);
+}
+
+/* ---- nothing else ---- */
+
+static int decode_any(unsigned what, const uint8_t *data, size_t n, struct world *world)
+{
+        static struct actions actions;
+        struct input in;
+
+        if (what == 0)
+                return codec_input_decode(data, n, &in, rows_again, &err);
+        if (what == 1)
+                return codec_actions_decode(data, n, &actions, &err);
+        books_world_zero(world);
+        return codec_world_decode(data, n, world, &err);
+}
+
+static size_t encode_some(unsigned what, unsigned k, uint8_t *data, size_t size)
+{
+        size_t n = 0;
+
+        if (what == 0) {
+                struct input in;
+                books_input((enum input_kind)(1 + k % (INPUT_KIND_N - 1)), k % 2, &in, rows);
+                assert_int_equal(codec_input_encode(&in, data, size, &n, &err), 0);
+        } else if (what == 1) {
+                static struct actions actions;
+                actions.n = k % 4;
+                for (uint32_t i = 0; i < actions.n; i++)
+                        books_action(i + k, &actions.items[i]);
+                assert_int_equal(codec_actions_encode(&actions, data, size, &n, &err), 0);
+        } else {
+                struct world *world = books_world_new();
+                books_world_fill(world, k);
+                assert_int_equal(codec_world_encode(world, data, size, &n, &err), 0);
+                books_world_free(world);
+        }
+        return n;
+}
+
+static void every_truncation_is_refused_in_words(void **state)
+{
+        (void) state;
+        struct world *world = books_world_new();
+
+        for (unsigned what = 0; what < 3; what++)
+                for (unsigned k = 0; k < (what == 2 ? 1 : 30); k++) {
+                        size_t n = encode_some(what, k, buf, sizeof(buf));
+                        for (size_t cut = 0; cut < n; cut++) {
+                                uint8_t *exact = malloc(cut ? cut : 1); /* one byte too far is seen by the sanitizer */
+                                assert_non_null(exact);
+                                memcpy(exact, buf, cut);
+                                err.msg[0] = '\0';
+                                assert_int_equal(decode_any(what, exact, cut, world), -EBADMSG);
+                                assert_true(err.msg[0] != '\0');
+                                free(exact);
+                        }
+                        buf[n] = 0;
+                        assert_int_equal(decode_any(what, buf, n + 1, world), -EBADMSG);
+                }
+        books_world_free(world);
+}
+
+/* What a flipped bit makes is refused, or it is another record: then it is written again exactly like that. */
+static void every_flipped_bit_is_refused_or_means_something_else(void **state)
+{
+        (void) state;
+        struct world *world = books_world_new();
+        static struct actions actions;
+        size_t n_refused = 0, n_other = 0;
+
+        for (unsigned what = 0; what < 3; what++)
+                for (unsigned k = 0; k < (what == 2 ? 1 : 15); k++) {
+                        size_t n = encode_some(what, k, buf, sizeof(buf)), n_again = 0;
+                        for (size_t bit = 0; bit < 8 * n; bit += what == 2 ? 3 : 1) {
+                                struct input in;
+                                int r;
+                                buf[bit / 8] ^= (uint8_t) (1 << bit % 8);
+                                if (what == 0)
+                                        r = codec_input_decode(buf, n, &in, rows_again, &err);
+                                else if (what == 1)
+                                        r = codec_actions_decode(buf, n, &actions, &err);
+                                else {
+                                        books_world_zero(world);
+                                        r = codec_world_decode(buf, n, world, &err);
+                                }
+                                n_refused += r < 0;
+                                n_other += r == 0;
+                                if (r == 0 && what == 0)
+                                        r = codec_input_encode(&in, again, sizeof(again), &n_again, &err);
+                                else if (r == 0 && what == 1)
+                                        r = codec_actions_encode(&actions, again, sizeof(again), &n_again, &err);
+                                else if (r == 0)
+                                        r = codec_world_encode(world, again, sizeof(again), &n_again, &err);
+                                if (r == 0) {
+                                        assert_int_equal(n_again, n);
+                                        assert_memory_equal(again, buf, n);
+                                } else {
+                                        assert_true(r == -EBADMSG || r == -EPROTONOSUPPORT);
+                                }
+                                buf[bit / 8] ^= (uint8_t) (1 << bit % 8);
+                        }
+                }
+        assert_true(n_refused > 100 && n_other > 100);
+        books_world_free(world);
+}
+
+static void another_version_is_told_apart_from_damage(void **state)
+{
+        (void) state;
+        struct world *world = books_world_new();
+
+        for (unsigned what = 0; what < 3; what++) {
+                size_t n = encode_some(what, 1, buf, sizeof(buf));
+                buf[0]++;
+                assert_int_equal(decode_any(what, buf, n, world), -EPROTONOSUPPORT);
+        }
+        books_world_free(world);
+}
+
+static void value_that_could_not_be_read_back_is_not_written(void **state)
+{
+        (void) state;
+        struct world *world = books_world_new();
+        struct input in;
+        struct action a;
+        uint8_t *bytes = NULL;
+        size_t n = 0, size;
+
+        books_input(INPUT_REQUEST, 1, &in, rows);
+        in.request.priority = 6;
+        assert_int_equal(codec_input_encode(&in, buf, sizeof(buf), &n, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "request.priority"));
+        books_input(INPUT_REQUEST, 1, &in, rows);
+        memset(in.request.name, 'x', sizeof(in.request.name));
+        assert_int_equal(codec_input_encode(&in, buf, sizeof(buf), &n, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "request.name"));
+        books_input(INPUT_READING, 1, &in, rows);
+        in.reading.n_rows = ROWS_MAX + 1;
+        assert_int_equal(codec_input_encode(&in, buf, sizeof(buf), &n, &err), -EINVAL);
+        in.kind = INPUT_KIND_N;
+        assert_int_equal(codec_input_encode(&in, buf, sizeof(buf), &n, &err), -EINVAL);
+        in.kind = INPUT_NONE;
+        assert_int_equal(codec_input_encode(&in, buf, sizeof(buf), &n, &err), -EINVAL);
+        books_action(1, &a);
+        a.why.rule = RULE_N;
+        assert_int_equal(codec_action_encode(&a, buf, sizeof(buf), &n, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "reason.rule"));
+        books_action(1, &a);
+        a.id = UINT64_C(1) << 63; /* SQLite's numbers are signed */
+        assert_int_equal(codec_action_encode(&a, buf, sizeof(buf), &n, &err), -EINVAL);
+
+        books_world_fill(world, 1);
+        size = codec_world_size_max(world);
+        bytes = malloc(size);
+        world->leases[2].holder.index = HOLDERS_MAX;
+        assert_int_equal(codec_world_encode(world, bytes, size, &n, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, "lease.holder"));
+        world->leases[2].holder.index = 0;
+        assert_int_equal(codec_world_encode(world, bytes, 100, &n, &err), -EMSGSIZE);
+        world->n_leases = LEASES_MAX + 1;
+        assert_int_equal(codec_world_encode(world, bytes, size, &n, &err), -EINVAL);
+        free(bytes);
+        books_world_free(world);
+}
+
+static void counts_beyond_the_bytes_end_at_once(void **state)
+{
+        (void) state;
+        struct world *world = books_world_new();
+        uint8_t *bytes;
+        size_t n = world_encode(world, &bytes); /* empty; the counts of rows are its last seven numbers */
+
+        for (size_t i = 0; i < 7; i++) {
+                uint8_t kept = bytes[n - 4 * (7 - i)];
+                bytes[n - 4 * (7 - i)] = 64;
+                books_world_zero(world);
+                assert_int_equal(codec_world_decode(bytes, n, world, &err), -EBADMSG);
+                bytes[n - 4 * (7 - i)] = kept;
+        }
+        memset(bytes + n - 28, 0xff, 28);
+        books_world_zero(world);
+        assert_int_equal(codec_world_decode(bytes, n, world, &err), -EBADMSG);
+        free(bytes);
+        books_world_free(world);
+}
+
+/* ---- seeds for fuzz_journal_record: what is decoded, one byte in front ---- */
+
+static void seed_write(const char *dir, const char *name, unsigned what, const uint8_t *data, size_t n)
+{
+        char path[4096];
+
+        assert_true(snprintf(path, sizeof(path), "%s/%s", dir, name) < (int) sizeof(path));
+        FILE *f = fopen(path, "wb");
+        assert_non_null(f);
+        assert_int_equal(fputc((int) what, f), (int) what);
+        assert_int_equal(fwrite(data, 1, n, f), n);
+        assert_int_equal(fclose(f), 0);
+}
+
+/* LESSOR_WRITE_SEEDS=fuzz/corpus/journal_record build/tests/unit/test_codec makes them anew after a change of format. */
+static void seeds_are_written_when_asked_for(void **state)
+{
+        (void) state;
+        const char *dir = getenv("LESSOR_WRITE_SEEDS");
+        char name[64];
+
+        if (!dir)
+                return;
+        (void) mkdir(dir, 0777);
+        for (unsigned kind = 1; kind < INPUT_KIND_N; kind++) {
+                struct input in;
+                size_t n;
+                books_input((enum input_kind) kind, 1, &in, rows);
+                assert_int_equal(codec_input_encode(&in, buf, sizeof(buf), &n, &err), 0);
+                (void) snprintf(name, sizeof(name), "input_%s", input_kind_name((enum input_kind) kind));
+                seed_write(dir, name, 0, buf, n);
+        }
+        for (unsigned k = 0; k < 4; k++) {
+                size_t n = encode_some(1, k, buf, sizeof(buf));
+                (void) snprintf(name, sizeof(name), "actions_%u", k);
+                seed_write(dir, name, 1, buf, n);
+        }
+        size_t n = encode_some(2, 1, buf, sizeof(buf));
+        seed_write(dir, "world", 2, buf, n);
+        struct world *world = books_world_new();
+        assert_int_equal(codec_world_encode(world, buf, sizeof(buf), &n, &err), 0);
+        seed_write(dir, "world_empty", 2, buf, n);
+        books_world_free(world);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(input_of_every_kind_comes_back_as_it_was),
+                cmocka_unit_test(actions_come_back_as_they_were),
+                cmocka_unit_test(populated_world_comes_back_byte_by_byte),
+                cmocka_unit_test(full_world_fits_its_bound_and_an_empty_one_is_small),
+                cmocka_unit_test(largest_action_and_input_fit_their_bounds),
+                cmocka_unit_test(every_truncation_is_refused_in_words),
+                cmocka_unit_test(every_flipped_bit_is_refused_or_means_something_else),
+                cmocka_unit_test(another_version_is_told_apart_from_damage),
+                cmocka_unit_test(value_that_could_not_be_read_back_is_not_written),
+                cmocka_unit_test(counts_beyond_the_bytes_end_at_once),
+                cmocka_unit_test(seeds_are_written_when_asked_for),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
