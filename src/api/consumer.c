@@ -44,20 +44,20 @@ static bool next_argument(const struct eyes_process *facts, size_t *at, char arg
 
 void consumer_of_process(const struct eyes_process *facts, char ret[NAME_MAX_BYTES])
 {
-        char arg[256], name[256];
+        char arg[256];
+        const char *name = facts->exe_known ? base_name(facts->exe_path) : facts->comm;
         size_t at = 0;
 
-        (void) snprintf(name, sizeof(name), "%s", facts->exe_known ? base_name(facts->exe_path) : facts->comm);
         if (is_interpreter(name) && next_argument(facts, &at, arg)) { /* the first is the interpreter's own name */
                 while (next_argument(facts, &at, arg)) {
                         if (strcmp(arg, "-m") == 0 && next_argument(facts, &at, arg)) {
-                                (void) snprintf(name, sizeof(name), "%s", arg);
+                                name = arg;
                                 break;
                         }
                         if (strcmp(arg, "-c") == 0 || strcmp(arg, "-e") == 0)
                                 break; /* a program on the command line has no name */
                         if (arg[0] != '-' && arg[0] != '\0') {
-                                (void) snprintf(name, sizeof(name), "%s", base_name(arg));
+                                name = base_name(arg);
                                 break;
                         }
                 }

@@ -72,7 +72,7 @@ static int take_priority(const json_t *value, struct lease_ask *ask, struct prob
 {
         static const char allowed[] = "1 … 5, or urgent, interactive, normal, batch, filler";
         static const char cure[] = "leave it out for 3 (normal); smaller is more important";
-        uint64_t n;
+        uint64_t n = 0;
 
         if (json_is_string(value)) {
                 if (!priority_parse(json_string_value(value), &ask->request.priority))

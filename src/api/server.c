@@ -53,7 +53,8 @@ static void log_http(void *cls, const char *fmt, va_list args)
 
         (void) cls;
         int n = vsnprintf(line, sizeof(line), fmt, args);
-        if (n <= 0)
+        /* It takes every connection it is handed for TCP and regrets three times an answer that a unix socket is none. */
+        if (n <= 0 || strstr(line, "TCP_") || strstr(line, "Failed to push"))
                 return;
         size_t len = strnlen(line, sizeof(line));
         while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == ' '))

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <ini.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+#include "base/duration.h"
+#include "base/escape.h"
+#include "base/number.h"
+#include "base/size.h"
+#include "model/limits.h"
+#include "programs/lessord/conf.h"
+
+enum kind { KIND_SPAN, KIND_AMOUNT, KIND_COUNT64, KIND_COUNT32 };
+
+#define AT(field) offsetof(struct conf, field)
+#define DAY_MS UINT64_C(86400000)
+
+static const struct key {
+        const char *name;
+        enum kind kind;
+        size_t at;
+        uint64_t min, max;
+        const char *help;
+} keys[] = {
+        { "aging", KIND_SPAN, AT(core.aging_ms), 1000, DAY_MS, "one priority level is gained per so much waiting" },
+        { "usage_half_life", KIND_SPAN, AT(core.usage_half_life_ms), 60000, 365 * DAY_MS,
+          "half-life of a user's GPU-byte-seconds" },
+        { "usage_forgiven", KIND_SPAN, AT(core.usage_forgiven_ms), 1000, 30 * DAY_MS,
+          "an entry that waited so long ranks as if its owner had used nothing" },
+        { "keep_rank", KIND_SPAN, AT(core.keep_rank_ms), 0, 30 * DAY_MS, "a holder keeps the rank of its grant so long" },
+        { "block_after", KIND_SPAN, AT(core.block_after_ms), 1000, 30 * DAY_MS,
+          "a head without a start in sight blocks new work after so much waiting" },
+        { "block_max", KIND_SPAN, AT(core.block_max_ms), 1000, 30 * DAY_MS, "and for at most so long" },
+        { "collect", KIND_SPAN, AT(core.collect_ms), 1000, DAY_MS, "a grant nobody collects is given up after" },
+        { "reading_max_age", KIND_SPAN, AT(core.reading_max_age_ms), 10, 60000, "grants use a reading at most so old" },
+        { "slot_warning", KIND_SPAN, AT(core.slot_warning_ms), 0, DAY_MS, "warning before a slot ends" },
+        { "display", KIND_AMOUNT, AT(core.display_bytes), 0, SIZE_BYTES_MAX,
+          "kept for the display on a card with graphics clients" },
+        { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
+        { "thaw_slack_ppm", KIND_COUNT64, AT(core.thaw_slack_ppm), 0, 1000000,
+          "a thaw needs its bytes plus so many millionths of the device" },
+        { "margin", KIND_COUNT32, AT(core.margin), 1, 4, "levels more important a demander must be" },
+        { "ceiling_user", KIND_COUNT32, AT(core.ceiling_user), 1, 5, "smallest priority number a user may ask for" },
+        { "ceiling_admin", KIND_COUNT32, AT(core.ceiling_admin), 1, 5, "the same for administrators" },
+        { "leases_max", KIND_COUNT32, AT(core.leases_max), 1, LEASES_MAX, "leases at a time" },
+        { "entries_max", KIND_COUNT32, AT(core.entries_max), 1, ENTRIES_MAX, "queue entries at a time" },
+        { "waiting_per_user_max", KIND_COUNT32, AT(core.waiting_per_user_max), 1, ENTRIES_MAX,
+          "queue entries of one user" },
+        { "poll", KIND_SPAN, AT(poll_ms), 10, 60000, "how often cards are looked at while leases exist" },
+        { "poll_busy", KIND_SPAN, AT(poll_busy_ms), 10, 60000, "while something waits, drains or is to be collected" },
+        { "poll_idle", KIND_SPAN, AT(poll_idle_ms), 10, 60000, "while there is no lease at all" },
+        { "eyes_deadline", KIND_SPAN, AT(eyes_deadline_ms), 100, 60000,
+          "the driver hangs when it has not answered for so long" },
+};
+enum { KEYS_N = sizeof(keys) / sizeof(keys[0]) };
+
+void conf_defaults(struct conf *conf)
+{
+        *conf = (struct conf) { .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
+        config_defaults(&conf->core);
+}
+
+static uint64_t get(const struct conf *conf, const struct key *key)
+{
+        const char *at = (const char *) conf + key->at;
+        uint64_t v64;
+        uint32_t v32;
+
+        if (key->kind == KIND_COUNT32) {
+                memcpy(&v32, at, sizeof(v32));
+                return v32;
+        }
+        memcpy(&v64, at, sizeof(v64));
+        return v64;
+}
+
+static void set(struct conf *conf, const struct key *key, uint64_t value)
+{
+        char *at = (char *) conf + key->at;
+        uint32_t v32 = (uint32_t) value;
+
+        if (key->kind == KIND_COUNT32)
+                memcpy(at, &v32, sizeof(v32));
+        else
+                memcpy(at, &value, sizeof(value));
+}
+
+static const char *value_text(const struct key *key, uint64_t value, char *buf, size_t size)
+{
+        if (key->kind == KIND_SPAN)
+                (void) snprintf(buf, size, value % 1000 ? "%" PRIu64 "ms" : "%" PRIu64 "s",
+                                value % 1000 ? value : value / 1000);
+        else
+                (void) snprintf(buf, size, "%" PRIu64, value);
+        return buf;
+}
+
+static int parse_value(const struct key *key, const char *text, uint64_t *ret, struct error *err)
+{
+        char min[32], max[32];
+        struct size amount;
+        uint64_t value;
+        int r;
+
+        if (key->kind == KIND_SPAN) {
+                r = duration_parse(key->name, text, &value, err);
+        } else if (key->kind == KIND_AMOUNT && strcmp(text, "0") != 0) {
+                r = size_parse(key->name, text, &amount, err);
+                if (r == 0 && amount.kind != SIZE_BYTES)
+                        r = error_set(err, EINVAL, "%s: %s is not allowed: write an amount such as 1GiB, no percentage",
+                                      key->name, text);
+                value = amount.bytes;
+        } else {
+                r = parse_u64(key->name, text, 0, UINT64_MAX, &value, err);
+        }
+        if (r < 0)
+                return r;
+        if (value < key->min || value > key->max)
+                return error_set(err, ERANGE, "%s: %s is not allowed; allowed: %s to %s", key->name, text,
+                                 value_text(key, key->min, min, sizeof(min)),
+                                 value_text(key, key->max, max, sizeof(max)));
+        *ret = value;
+        return 0;
+}
+
+struct load {
+        struct conf *conf;
+        struct error first; /* what went wrong first; inih tells the line */
+        bool seen[KEYS_N];
+};
+
+static int on_line(struct load *load, const char *section, const char *name, const char *value, struct error *err)
+{
+        char safe[96];
+
+        if (section[0])
+                return error_set(err, EINVAL, "sections are not used here: leave out [%s]",
+                                 text_escape(section, strlen(section), safe, sizeof(safe)));
+        for (size_t i = 0; i < KEYS_N; i++) {
+                uint64_t parsed = 0;
+                if (strcmp(keys[i].name, name) != 0)
+                        continue;
+                if (load->seen[i])
+                        return error_set(err, EINVAL, "%s stands here a second time", name);
+                load->seen[i] = true;
+                int r = parse_value(&keys[i], value ? value : "", &parsed, err);
+                if (r == 0)
+                        set(load->conf, &keys[i], parsed);
+                return r;
+        }
+        return error_set(err, EINVAL, "%s is no key of lessord.conf; lessord --help lists them",
+                         text_escape(name, strlen(name), safe, sizeof(safe)));
+}
+
+static int on_ini(void *user, const char *section, const char *name, const char *value)
+{
+        struct load *load = user;
+        struct error err = { 0 };
+
+        if (on_line(load, section, name, value, &err) == 0)
+                return 1;
+        if (load->first.code == 0)
+                load->first = err;
+        return 0;
+}
+
+int conf_load(const char *path, bool required, struct conf *conf, struct error *err)
+{
+        FILE *f = fopen(path, "re");
+        if (!f) {
+                if (errno == ENOENT && !required)
+                        return 0;
+                return error_errno(err, errno, "reading the configuration %s", path);
+        }
+
+        struct conf loaded = *conf;
+        struct load load = { .conf = &loaded };
+        int line = ini_parse_file(f, on_ini, &load);
+        (void) fclose(f);
+        if (line < 0)
+                return error_set(err, EIO, "reading the configuration %s failed", path);
+        if (line > 0)
+                return error_set(err, EINVAL, "%s:%d: %s", path, line,
+                                 load.first.code ? load.first.msg : "a line is `key = value`");
+        *conf = loaded;
+        return 0;
+}
+
+void conf_print(FILE *out, const struct conf *conf)
+{
+        char text[64];
+
+        for (size_t i = 0; i < KEYS_N; i++) {
+                (void) value_text(&keys[i], get(conf, &keys[i]), text, sizeof(text));
+                (void) fprintf(out, "  %-21s %-12s %s\n", keys[i].name, text, keys[i].help);
+        }
+}

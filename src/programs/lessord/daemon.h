@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The daemon: one thread, one loop, one world. Whatever comes in during a turn of the loop (requests, readings, exits,
+ * timers) is collected as inputs; at its end turn_run() steps them in order, commits them with their actions to the journal
+ * in one transaction, and only then lets the actions out (turn.c).
+ */
+#include <stdbool.h>
+#include <uv.h>
+#include "api/server.h"
+#include "base/error.h"
+#include "model/world.h"
+#include "programs/lessord/conf.h"
+#include "programs/lessord/eyes_link.h"
+#include "programs/lessord/inputs.h"
+#include "programs/lessord/owners.h"
+#include "programs/lessord/paths.h"
+#include "programs/lessord/told.h"
+#include "programs/lessord/world_clock.h"
+#include "senses/process.h"
+#include "store/journal.h"
+
+enum {
+        TICK_MS = 1000,
+        STORE_RETRY_FIRST_MS = 100,
+        STORE_RETRY_MOST_MS = 1000,
+};
+
+/* The actions of one turn, kept until they are committed. */
+struct batch {
+        struct action *items;
+        size_t n, cap;
+};
+
+struct daemon {
+        uv_loop_t loop;
+        struct conf conf;
+        struct paths paths;
+        struct process_source processes;
+        struct world_clock clock;
+        struct world *world;
+        struct journal *journal;
+        struct api_server *api;
+        struct eyes_link *eyes;
+        struct owners owners;
+        struct told told;
+        int lock_fd;
+        uint64_t started_wall_ms;
+        int exit_status;
+        bool ready, stopping;
+
+        /* one reading of the clocks a turn; 0 = not read yet */
+        uint64_t now_ms, wall_ms;
+        struct inputs inputs;
+        struct batch batch;
+        uv_prepare_t before_sleep; /* the loop may sleep now: the clocks are read anew after it */
+        uv_check_t turn;
+        uv_idle_t busy; /* active while inputs wait: the loop does not sleep then */
+        uv_timer_t tick, retry;
+        uv_signal_t signals[2];
+
+        bool store_failed;
+        int store_code; /* errno */
+        char store_words[400];
+        uint64_t store_retry_ms;
+};
+
+uint64_t daemon_now_ms(struct daemon *d);
+uint64_t daemon_wall_ms(struct daemon *d);
+/* Never refused: what cannot be kept ends the daemon (out of memory), so that nothing is silently lost. */
+void daemon_submit(struct daemon *d, const struct input *input);
+void daemon_give_up(struct daemon *d, const char *what, const struct error *err);
+
+/* ---- turn.c ---- */
+void turn_run(struct daemon *d);
+/* The world as the journal has it, into d->world (zeroed first). Also after a commit that failed. */
+int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error *err);
+
+/* ---- host.c ---- */
+struct api_host host_for_api(struct daemon *d);
+struct eyes_host host_for_eyes(struct daemon *d);
+/* `rev` and reason of every living lease, from the journal. */
+int host_load_told(struct daemon *d, struct error *err);

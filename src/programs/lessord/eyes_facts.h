@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the eyes say → what the core is told. Pure; nothing here trusts a length or a text. */
+#include "model/input.h"
+#include "wire/eyes.h"
+
+void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret);
+/* As it was known, and gone. */
+void eyes_facts_lost_device(const struct device *known, struct device_facts *ret);
+void eyes_facts_process(const struct eyes_process *in, struct process *ret);
+/* @rows: room for ROWS_MAX; ret->rows points at it. taken_ms stays CLOCK_MONOTONIC. */
+void eyes_facts_reading(const struct eyes_reading *in, struct occupancy *rows, struct reading *ret);

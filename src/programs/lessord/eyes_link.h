@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The daemon's side of lessor-eyes (wire/eyes.h): starts it, turns what it says into inputs, asks it to look, and replaces
+ * it when it does not answer. A driver call that never returns costs the deadline and one process, never this one.
+ *
+ *   no HELLO, or no DONE to a READ, within the deadline → INPUT_EYES{answering = false} once, SIGKILL by pidfd
+ *   a new one after the old was reaped, with back-off 0.25 … 8 s; an old one stuck in the kernel (D state) is left to itself,
+ *   but there are never more than two alive
+ *   its first look → INPUT_EYES{answering = true}: recovery needs nobody
+ */
+#include <stdbool.h>
+#include <uv.h>
+#include "base/error.h"
+#include "model/input.h"
+#include "model/world.h"
+#include "wire/eyes.h"
+
+enum {
+        EYES_ALIVE_MAX = 2,
+        EYES_READS_MAX = 32,
+        EYES_BACKOFF_FIRST_MS = 250,
+        EYES_BACKOFF_MOST_MS = 8000,
+        EYES_REAP_PATIENCE_MS = 2000, /* a killed one that is not reaped by then is stuck: start the second */
+        EYES_MESSAGES_AT_ONCE = 64,
+};
+
+struct eyes_link;
+
+struct eyes_host {
+        void *ctx;
+        const struct world *(*world)(void *ctx);
+        void (*submit)(void *ctx, const struct input *input);
+        uint64_t (*of_monotonic)(void *ctx, uint64_t monotonic_ms); /* world time of a CLOCK_MONOTONIC time */
+        void (*first_look)(void *ctx); /* the first complete look, or the first failure, since the start: once */
+};
+
+/* @program: path of lessor-eyes. Nothing is started yet. */
+int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, uint64_t deadline_ms,
+                  const struct eyes_host *host, struct error *err);
+void eyes_link_start(struct eyes_link *e);
+/* Ends the children and closes the handles; the loop has to run once more before eyes_link_free(). */
+void eyes_link_stop(struct eyes_link *e);
+void eyes_link_free(struct eyes_link *e);
+
+/* The core wants a look at this device; whatever is seen becomes an input, changed or not. */
+void eyes_link_read(struct eyes_link *e, const char *uuid);
+/* How often the eyes look by themselves; also how often they are asked whether they still answer (not below 1 s). */
+void eyes_link_interval(struct eyes_link *e, uint64_t ms);
+/* Take nothing from the socket for a while: what is not taken stays there, nothing is lost (the journal is full). */
+void eyes_link_pause(struct eyes_link *e, bool pause);
+
+/* For health: "ok", "stale", "none", "mismatch". */
+const char *eyes_link_gpu(const struct eyes_link *e);
+bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret); /* since the last answer; false = never */
+bool eyes_link_looked_ms(const struct eyes_link *e, const char *uuid, uint64_t *ret);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the API and the eyes see of the daemon. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/cleanup.h"
+#include "model/lease.h"
+#include "programs/lessord/daemon.h"
+
+static struct world *api_world(void *ctx)
+{
+        return ((struct daemon *) ctx)->world;
+}
+
+static uint64_t api_now_ms(void *ctx)
+{
+        return daemon_now_ms(ctx);
+}
+
+static uint64_t api_wall_of_ms(void *ctx, uint64_t world_ms)
+{
+        struct daemon *d = ctx;
+        uint64_t now = daemon_now_ms(d), wall = daemon_wall_ms(d);
+
+        if (world_ms > now)
+                return wall + (world_ms - now);
+        return wall > now - world_ms ? wall - (now - world_ms) : 0;
+}
+
+static int api_submit(void *ctx, const struct input *input, struct error *err)
+{
+        struct daemon *d = ctx;
+
+        if (d->store_failed && input_is_refusable(input))
+                return error_set(err, d->store_code == ENOSPC ? ENOSPC : EAGAIN, "%s", d->store_words);
+        daemon_submit(d, input);
+        return 0;
+}
+
+static void api_health(void *ctx, struct api_health *ret)
+{
+        struct daemon *d = ctx;
+
+        *ret = (struct api_health) {
+                .version = LESSORD_VERSION,
+                .gpu = eyes_link_gpu(d->eyes),
+                .started_wall_ms = d->started_wall_ms,
+                .degraded = d->store_failed ? d->store_words : journal_degraded(d->journal),
+        };
+        ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
+}
+
+static bool api_told(void *ctx, uint64_t lease_id, struct api_told *ret)
+{
+        struct daemon *d = ctx;
+        return told_get(&d->told, d->world, lease_id, ret);
+}
+
+static bool api_looked_ms(void *ctx, uint32_t device, uint64_t *ret_age_ms)
+{
+        struct daemon *d = ctx;
+        return device < d->world->n_devices && eyes_link_looked_ms(d->eyes, d->world->devices[device].uuid, ret_age_ms);
+}
+
+/* ---- events ---- */
+
+struct relay {
+        api_event_fn *each;
+        void *cls;
+        struct api_event *kept; /* newest first, to be told the other way round */
+        size_t n_kept, max_kept;
+        bool stopped;
+};
+
+static int relay_event(void *ctx, const struct journal_event *event)
+{
+        struct relay *relay = ctx;
+        struct api_event e = { .now_ms = event->now_ms, .wall_ms = event->wall_ms, .action = event->action };
+
+        if (relay->kept) {
+                relay->kept[relay->n_kept++] = e;
+                return relay->n_kept == relay->max_kept;
+        }
+        return !relay->each(relay->cls, &e);
+}
+
+static int api_events(void *ctx, const struct api_event_query *query, api_event_fn *each, void *cls, struct error *err)
+{
+        struct daemon *d = ctx;
+        struct journal_events_filter filter = {
+                .after_id = query->after,
+                .lease_id = query->lease_id,
+                .limit = query->limit,
+                .newest_first = query->newest,
+        };
+        struct relay relay = { .each = each, .cls = cls };
+        auto_free struct api_event *kept = NULL;
+
+        if (query->newest) {
+                kept = calloc(query->limit, sizeof(*kept));
+                if (!kept)
+                        return error_set(err, ENOMEM, "no memory for events");
+                relay.kept = kept;
+                relay.max_kept = query->limit;
+        }
+        int r = journal_events(d->journal, &filter, relay_event, &relay, err);
+        if (r < 0)
+                return r;
+        for (size_t i = relay.n_kept; i > 0; i--)
+                if (!each(cls, &kept[i - 1]))
+                        break;
+        return 0;
+}
+
+struct api_host host_for_api(struct daemon *d)
+{
+        return (struct api_host) {
+                .ctx = d,
+                .world = api_world,
+                .now_ms = api_now_ms,
+                .wall_of_ms = api_wall_of_ms,
+                .submit = api_submit,
+                .health = api_health,
+                .told = api_told,
+                .looked_ms = api_looked_ms,
+                .events = api_events,
+        };
+}
+
+/* ---- at the start ---- */
+
+static bool replay_told(void *cls, const struct api_event *event)
+{
+        struct daemon *d = cls;
+
+        told_action(&d->told, d->world, &event->action);
+        return true;
+}
+
+int host_load_told(struct daemon *d, struct error *err)
+{
+        for (uint32_t i = 0; i < d->world->n_leases; i++) {
+                struct api_event_query query = { .lease_id = d->world->lease_ids[i], .limit = 32, .newest = true };
+                if (query.lease_id == 0)
+                        continue;
+                int r = api_events(d, &query, replay_told, d, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* ---- the eyes ---- */
+
+static const struct world *eyes_world(void *ctx)
+{
+        return ((struct daemon *) ctx)->world;
+}
+
+static void eyes_submit(void *ctx, const struct input *input)
+{
+        daemon_submit(ctx, input);
+}
+
+static uint64_t eyes_of_monotonic(void *ctx, uint64_t monotonic_ms)
+{
+        return world_clock_of_monotonic(&((struct daemon *) ctx)->clock, monotonic_ms);
+}
+
+static void eyes_first_look(void *ctx)
+{
+        ((struct daemon *) ctx)->ready = true; /* main.c announces it when this turn is over */
+}
+
+struct eyes_host host_for_eyes(struct daemon *d)
+{
+        return (struct eyes_host) {
+                .ctx = d,
+                .world = eyes_world,
+                .submit = eyes_submit,
+                .of_monotonic = eyes_of_monotonic,
+                .first_look = eyes_first_look,
+        };
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lessord - grants leases on GPU memory. Options, start in order, the loop, a clean end in the opposite order. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/log.h"
+#include "programs/lessord/daemon.h"
+#include "programs/lessord/notify.h"
+
+enum {
+        EXIT_USAGE = 2,
+        EXIT_REFUSED = 78, /* sysexits' EX_CONFIG: starting again will not help */
+        DESCRIPTORS_KEPT = 256,
+        DESCRIPTORS_A_CONNECTION = 2, /* its socket and its caller's pidfd */
+        DESCRIPTORS_WANTED = 16384,
+};
+
+struct options {
+        enum paths_mode mode;
+        const char *dir;
+        const char *conf;
+        enum log_level level;
+};
+
+static void usage(FILE *out)
+{
+        struct conf conf;
+
+        conf_defaults(&conf);
+        (void) fputs("Usage: lessord [--dir DIR | --system] [--config FILE] [--log-level LEVEL]\n"
+                     "\n"
+                     "Grants leases on GPU memory over a unix socket. Without --dir and --system it serves the user who\n"
+                     "starts it: socket below $XDG_RUNTIME_DIR/lessor, state below $XDG_STATE_HOME/lessor.\n"
+                     "\n"
+                     "  --dir DIR          everything (lessord.conf, socket, journal) in this private folder\n"
+                     "  --system           /run/lessor, /var/lib/lessor, /etc/lessor/lessord.conf\n"
+                     "  --config FILE      another configuration file\n"
+                     "  --log-level LEVEL  error, warning, info (default) or debug\n"
+                     "  --version, --help\n"
+                     "\n"
+                     "Keys of lessord.conf (key = value), with their defaults:\n",
+                     out);
+        conf_print(out, &conf);
+        (void) fputs("\nExit status: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage, 78 refused to start\n"
+                     "(configuration, folder, another lessord, a journal of a newer version).\n",
+                     out);
+}
+
+static int parse_level(const char *text, enum log_level *ret)
+{
+        static const char *const names[] = { "error", "warning", "info", "debug" };
+
+        for (int i = 0; i <= LOG_LEVEL_DEBUG; i++) {
+                if (strcmp(names[i], text) == 0) {
+                        *ret = (enum log_level) i;
+                        return 0;
+                }
+        }
+        return -EINVAL;
+}
+
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+        static const struct option longs[] = {
+                { "dir", required_argument, NULL, 'd' },       { "system", no_argument, NULL, 's' },
+                { "config", required_argument, NULL, 'c' },    { "log-level", required_argument, NULL, 'l' },
+                { "version", no_argument, NULL, 'v' },         { "help", no_argument, NULL, 'h' },
+                { 0 },
+        };
+        bool system = false;
+        int c;
+
+        *ret = (struct options) { .level = LOG_LEVEL_INFO };
+        while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+                switch (c) {
+                case 'd':
+                        ret->dir = optarg;
+                        break;
+                case 's':
+                        system = true;
+                        break;
+                case 'c':
+                        ret->conf = optarg;
+                        break;
+                case 'l':
+                        if (parse_level(optarg, &ret->level) == 0)
+                                break;
+                        log_error("--log-level: \"%s\" is not allowed; allowed: error, warning, info, debug", optarg);
+                        return -EINVAL;
+                case 'v':
+                        (void) printf("lessord %s\n", LESSORD_VERSION);
+                        exit(EXIT_SUCCESS);
+                case 'h':
+                        usage(stdout);
+                        exit(EXIT_SUCCESS);
+                default:
+                        log_error("lessord --help shows the options");
+                        return -EINVAL;
+                }
+        }
+        if (optind < argc) {
+                log_error("\"%s\" is not understood; lessord takes options only (--help)", argv[optind]);
+                return -EINVAL;
+        }
+        if (system && ret->dir) {
+                log_error("--dir and --system exclude each other: leave one out");
+                return -EINVAL;
+        }
+        if (ret->dir && ret->dir[0] == '\0') {
+                log_error("--dir is empty; name a folder");
+                return -EINVAL;
+        }
+        ret->mode = ret->dir ? PATHS_DIR : system ? PATHS_SYSTEM : PATHS_SESSION;
+        return 0;
+}
+
+/* Next to us (a build, or one folder of programs), else as installed; $LESSOR_LIBEXEC says otherwise. */
+static int find_eyes(char ret[PATH_MAX], struct error *err)
+{
+        const char *told = getenv("LESSOR_LIBEXEC");
+        char self[PATH_MAX];
+
+        if (told && told[0] == '/') {
+                if ((size_t) snprintf(ret, PATH_MAX, "%s/lessor-eyes", told) < PATH_MAX && access(ret, X_OK) == 0)
+                        return 0;
+                return error_set(err, ENOENT, "there is no lessor-eyes in $LESSOR_LIBEXEC (%s)", told);
+        }
+        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+        if (n <= 0)
+                return error_errno(err, errno, "finding our own program");
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash)
+                *slash = '\0';
+        static const char *const places[] = { "lessor-eyes", "../libexec/lessor/lessor-eyes" };
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+                if ((size_t) snprintf(ret, PATH_MAX, "%s/%s", self, places[i]) < PATH_MAX && access(ret, X_OK) == 0)
+                        return 0;
+        return error_set(err, ENOENT, "there is no lessor-eyes in %s and none in ../libexec/lessor; set LESSOR_LIBEXEC",
+                         self);
+}
+
+/* Each connection and each owner of a lease is a descriptor: take as many as we may, and serve as many as that allows. */
+static uint32_t connections_allowed(void)
+{
+        struct rlimit limit;
+        uint64_t n;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return 64;
+        rlim_t want = limit.rlim_max < DESCRIPTORS_WANTED ? limit.rlim_max : DESCRIPTORS_WANTED;
+        if (limit.rlim_cur < want) {
+                limit.rlim_cur = want;
+                (void) setrlimit(RLIMIT_NOFILE, &limit);
+                (void) getrlimit(RLIMIT_NOFILE, &limit);
+        }
+        n = limit.rlim_cur > DESCRIPTORS_KEPT + 64 ? (limit.rlim_cur - DESCRIPTORS_KEPT) / DESCRIPTORS_A_CONNECTION / 2
+                                                   : 16;
+        return n < API_CONNECTIONS_MAX ? (uint32_t) n : API_CONNECTIONS_MAX;
+}
+
+/* ---- the start, step by step ---- */
+
+static int open_books(struct daemon *d, struct journal_restored *restored, struct error *err)
+{
+        struct error clock_err = { 0 };
+        int r = journal_open(&d->journal, d->paths.journal, NULL, err);
+        if (r < 0)
+                return r;
+
+        d->world = mmap(NULL, sizeof(*d->world), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (d->world == MAP_FAILED) {
+                d->world = NULL;
+                return error_set(err, ENOMEM, "no memory for the world");
+        }
+        r = turn_load_world(d, restored, err);
+        if (r < 0)
+                return error_wrap(err, r, "reading the journal");
+        if (world_clock_init(&d->clock, d->paths.clock, d->processes.boot_id, d->world->now_ms, restored->last_wall_ms,
+                             &clock_err) < 0)
+                log_warning("event=clock-not-kept words=\"%s\"", clock_err.msg);
+        r = journal_snapshot(d->journal, d->world, d->clock.boot_id, daemon_wall_ms(d), err);
+        if (r < 0)
+                return error_wrap(err, r, "beginning to write the journal");
+        return host_load_told(d, err);
+}
+
+static void owner_submit(void *ctx, const struct input *input)
+{
+        daemon_submit(ctx, input);
+}
+
+/* What changed while nobody looked: the configuration, this restart, the owners that are gone. */
+static void tell_what_changed(struct daemon *d, const struct journal_restored *restored)
+{
+        bool rebooted = restored->boot_id[0] != '\0' && strcmp(restored->boot_id, d->clock.boot_id) != 0;
+        struct input config = { .kind = INPUT_CONFIG, .config = d->conf.core };
+        struct input restart = { .kind = INPUT_RESTART, .restart = { .rebooted = rebooted } };
+
+        if (memcmp(&d->world->config, &d->conf.core, sizeof(d->conf.core)) != 0)
+                daemon_submit(d, &config);
+        if (restored->fresh)
+                return;
+        daemon_submit(d, &restart);
+        for (uint32_t i = 0; i < d->world->n_leases; i++) {
+                if (d->world->lease_ids[i] == 0 || d->world->leases[i].binding.kind != BINDING_CONNECTION)
+                        continue;
+                struct input ended = {
+                        .kind = INPUT_OWNER_ENDED,
+                        .call = { .lease_id = d->world->lease_ids[i],
+                                  .by_system = true,
+                                  .end_reason = END_CONNECTION_CLOSED },
+                };
+                daemon_submit(d, &ended);
+        }
+        if (!rebooted)
+                owners_sync(&d->owners, d->world, END_OWNER_GONE_WHILE_AWAY);
+}
+
+static void on_before_sleep(uv_prepare_t *prepare)
+{
+        struct daemon *d = prepare->data;
+        d->now_ms = 0;
+}
+
+static int open_door(struct daemon *d, struct error *err)
+{
+        struct api_options options = {
+                .listen_fd = -1,
+                .rules = { .processes = &d->processes,
+                           .own_session = d->paths.mode != PATHS_SYSTEM,
+                           .own_uid = geteuid() },
+                .connections_max = connections_allowed(),
+                .per_uid_max = API_CONNECTIONS_PER_UID_MAX,
+        };
+        struct api_host host = host_for_api(d);
+
+        /* One person's programs share one person's daemon: there the limit in all is the limit. */
+        if (options.rules.own_session)
+                options.per_uid_max = options.connections_max;
+        int r = paths_listen(&d->paths, &options.listen_fd, err);
+        if (r < 0)
+                return r;
+        r = api_server_new(&d->api, &d->loop, &options, &host, err);
+        if (r < 0)
+                (void) close(options.listen_fd);
+        return r;
+}
+
+static void announce(struct daemon *d)
+{
+        /* A line of its own form: scripts wait for it. */
+        (void) fprintf(stderr, "lessord: ready socket=%s\n", d->paths.socket);
+        notify_service_manager("READY=1");
+}
+
+static void on_turn(uv_check_t *check)
+{
+        struct daemon *d = check->data;
+        struct error err = { 0 };
+
+        turn_run(d);
+        /* The door opens after the first look at the cards (or its failure): a client that comes at once is not told that
+         * there are none. */
+        if (d->ready && !d->api && !d->stopping && d->inputs.n == 0) {
+                if (open_door(d, &err) < 0)
+                        daemon_give_up(d, "opening the socket", &err);
+                else
+                        announce(d);
+        }
+}
+
+static void on_signal(uv_signal_t *signal_handle, int number)
+{
+        struct daemon *d = signal_handle->data;
+
+        log_info("event=stopping signal=%d", number);
+        notify_service_manager("STOPPING=1");
+        d->stopping = true;
+        uv_stop(&d->loop);
+}
+
+static int start(struct daemon *d, struct error *err)
+{
+        struct journal_restored restored = { 0 };
+        struct eyes_host eyes = host_for_eyes(d);
+        char program[PATH_MAX];
+
+        int r = find_eyes(program, err);
+        if (r < 0)
+                return r;
+        r = paths_make(&d->paths, err);
+        if (r < 0)
+                return r;
+        r = paths_lock(&d->paths, &d->lock_fd, err);
+        if (r < 0)
+                return r;
+        r = process_source_init(&d->processes, "/proc", err);
+        if (r < 0)
+                return r;
+        r = open_books(d, &restored, err);
+        if (r < 0)
+                return r;
+        r = eyes_link_new(&d->eyes, &d->loop, program, d->conf.eyes_deadline_ms, &eyes, err);
+        if (r < 0)
+                return r;
+        owners_init(&d->owners, &d->loop, &d->processes, owner_submit, d);
+        log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
+                 d->world->n_leases, (unsigned long long) restored.n_records);
+        tell_what_changed(d, &restored);
+        turn_run(d);
+        eyes_link_start(d->eyes);
+        return 0;
+}
+
+static void close_daemon(struct daemon *d)
+{
+        struct error err = { 0 };
+        uv_handle_t *handles[] = {
+                (uv_handle_t *) &d->before_sleep, (uv_handle_t *) &d->turn,       (uv_handle_t *) &d->busy,
+                (uv_handle_t *) &d->tick,         (uv_handle_t *) &d->retry,      (uv_handle_t *) &d->signals[0],
+                (uv_handle_t *) &d->signals[1],
+        };
+
+        if (d->api) {
+                (void) unlink(d->paths.socket);
+                api_server_stop(d->api);
+        }
+        if (d->eyes)
+                eyes_link_stop(d->eyes);
+        owners_close(&d->owners);
+        for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
+                uv_close(handles[i], NULL);
+        (void) uv_run(&d->loop, UV_RUN_DEFAULT);
+        (void) uv_loop_close(&d->loop);
+
+        if (d->journal && d->world && d->eyes && d->exit_status == 0 && !d->store_failed) {
+                d->now_ms = 0;
+                if (journal_snapshot(d->journal, d->world, d->clock.boot_id, daemon_wall_ms(d), &err) < 0)
+                        log_warning("event=snapshot-failed words=\"%s\"", err.msg);
+        }
+        api_server_free(d->api);
+        eyes_link_free(d->eyes);
+        journal_close(d->journal);
+        inputs_fini(&d->inputs);
+        free(d->batch.items);
+        if (d->world)
+                (void) munmap(d->world, sizeof(*d->world));
+        if (d->lock_fd >= 0)
+                (void) close(d->lock_fd);
+}
+
+static void init_loop(struct daemon *d)
+{
+        (void) uv_loop_init(&d->loop);
+        (void) uv_prepare_init(&d->loop, &d->before_sleep);
+        (void) uv_check_init(&d->loop, &d->turn);
+        (void) uv_idle_init(&d->loop, &d->busy);
+        (void) uv_timer_init(&d->loop, &d->tick);
+        (void) uv_timer_init(&d->loop, &d->retry);
+        for (size_t i = 0; i < 2; i++) {
+                (void) uv_signal_init(&d->loop, &d->signals[i]);
+                d->signals[i].data = d;
+        }
+        d->before_sleep.data = d->turn.data = d->busy.data = d->tick.data = d->retry.data = d;
+        (void) uv_prepare_start(&d->before_sleep, on_before_sleep);
+        (void) uv_check_start(&d->turn, on_turn);
+        (void) uv_signal_start(&d->signals[0], on_signal, SIGTERM);
+        (void) uv_signal_start(&d->signals[1], on_signal, SIGINT);
+        (void) signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+        static struct daemon d = { .lock_fd = -1 };
+        struct options options;
+        struct error err = { 0 };
+
+        log_init("lessord", LOG_LEVEL_INFO);
+        if (parse_options(argc, argv, &options) < 0)
+                return EXIT_USAGE;
+        log_init("lessord", options.level);
+        (void) umask(0077);
+
+        conf_defaults(&d.conf);
+        if (paths_find(options.mode, options.dir, &d.paths, &err) < 0 ||
+            conf_load(options.conf ? options.conf : d.paths.conf, options.conf != NULL, &d.conf, &err) < 0) {
+                log_error("%s", err.msg);
+                return EXIT_REFUSED;
+        }
+        d.started_wall_ms = clock_now_wall_ms();
+        init_loop(&d);
+        if (start(&d, &err) < 0) {
+                log_error("%s", err.msg);
+                d.exit_status = EXIT_REFUSED;
+        } else {
+                (void) uv_run(&d.loop, UV_RUN_DEFAULT);
+        }
+        close_daemon(&d);
+        return d.exit_status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The processes that leases are bound to, each held by one pidfd: when it becomes readable the process is gone, and every
+ * lease of it is told so in the same turn (failures F45). What is watched follows from the world, not from what happened:
+ * owners_sync() compares row by row, so a restart or a world that was read again needs nothing special.
+ */
+#include <uv.h>
+#include "model/input.h"
+#include "model/world.h"
+#include "senses/process.h"
+
+typedef void owners_submit_fn(void *ctx, const struct input *input);
+
+struct owner_watch;
+
+struct owners {
+        uv_loop_t *loop;
+        const struct process_source *processes;
+        owners_submit_fn *submit;
+        void *ctx;
+        struct owner_watch **watches; /* one for each distinct process */
+        uint32_t n_watches, cap_watches;
+        uint32_t n_rows;
+        bool incomplete; /* descriptors or memory ran out: some are not watched yet, sync again */
+        uint64_t lease_id[LEASES_MAX]; /* by row of the world's lease table */
+        struct owner_watch *watch[LEASES_MAX];
+};
+
+void owners_init(struct owners *o, uv_loop_t *loop, const struct process_source *processes, owners_submit_fn *submit,
+                 void *ctx);
+/* @end: what is said of owners that are found gone already. */
+void owners_sync(struct owners *o, const struct world *world, enum end_reason end);
+void owners_close(struct owners *o); /* closes the handles; the loop has to run once more */

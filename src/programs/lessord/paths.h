@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Where everything lies (design 7): one private folder with --dir, the user's own session, or the system's. */
+#include <stdbool.h>
+#include "base/error.h"
+
+enum paths_mode { PATHS_SESSION, PATHS_DIR, PATHS_SYSTEM };
+
+struct paths {
+        enum paths_mode mode;
+        char run_dir[256];   /* socket and lock */
+        char state_dir[256]; /* journal */
+        char socket[320];
+        char lock[320];
+        char journal[320];
+        char clock[320];
+        char conf[320]; /* "" = none there */
+};
+
+/* @dir: for PATHS_DIR. Fails when the socket's path is longer than the kernel takes. */
+int paths_find(enum paths_mode mode, const char *dir, struct paths *ret, struct error *err);
+/* Creates the folders (0700; the system's run folder 0755) and refuses ones that others could write to. */
+int paths_make(const struct paths *paths, struct error *err);
+/* One daemon a folder: an open-file lock that goes with the process, however it ends. The descriptor stays open. */
+int paths_lock(const struct paths *paths, int *ret_fd, struct error *err);
+/* A listening, non-blocking socket; a stale one is replaced. Only while the lock is held. */
+int paths_listen(const struct paths *paths, int *ret_fd, struct error *err);
