@@ -2,6 +2,7 @@
 #include <string.h>
 #include "api/json_text.h"
 #include "base/escape.h"
+#include "base/number.h"
 
 bool json_text_depth_is_fine(const char *data, size_t n, unsigned depth_max)
 {
@@ -64,6 +65,8 @@ static bool find_bad_value(const char *data, size_t n, size_t position, struct s
                         key = last_string;
                         i++;
                 } else if (ends_token(c) || c == '{' || c == '[') {
+                        if (!is_blank(c))
+                                key.n = 0; /* what follows is not its value any more */
                         i++;
                 } else {
                         size_t from = i;
@@ -79,15 +82,29 @@ static bool find_bad_value(const char *data, size_t n, size_t position, struct s
         return false;
 }
 
+/* A value that JSON itself has no quarrel with. */
+static bool is_fine(struct span value)
+{
+        static const char *const words[] = { "true", "false", "null" };
+        char text[24];
+        uint64_t n;
+
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+                if (strlen(words[i]) == value.n && memcmp(words[i], value.at, value.n) == 0)
+                        return true;
+        if (value.n >= sizeof(text))
+                return false;
+        memcpy(text, value.at, value.n);
+        text[value.n] = '\0';
+        return parse_u64("", text[0] == '-' ? text + 1 : text, 0, INT64_MAX, &n, NULL) == 0;
+}
+
 static void describe_failure(const char *data, size_t n, const json_error_t *error, struct problem *reterr)
 {
         struct span key, value;
         char words[sizeof(error->text) * 2];
 
-        if (error->position >= 0 && find_bad_value(data, n, (size_t) error->position, &key, &value) &&
-            !(value.n == 4 && memcmp(value.at, "true", 4) == 0) &&
-            !(value.n == 5 && memcmp(value.at, "false", 5) == 0) &&
-            !(value.n == 4 && memcmp(value.at, "null", 4) == 0)) {
+        if (error->position >= 0 && find_bad_value(data, n, (size_t) error->position, &key, &value) && !is_fine(value)) {
                 char name[64];
                 text_escape(key.at, key.n, name, sizeof(name));
                 (void) problem_field(reterr, name, value.at, value.n, "a JSON value in its range",

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What clients write about leases. The first byte chooses which body it is; the rest is the body. Any bytes are safe; what is
+ * accepted is within its limits, what is refused says why in plain text.
+ */
+#include <assert.h>
+#include <string.h>
+#include "api/lease_json.h"
+#include "base/duration.h"
+#include "base/escape.h"
+#include "base/size.h"
+#include "model/lease.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_problem(const struct problem *p)
+{
+        assert(p->status >= 400 && p->status < 600 && p->type[0] && p->title[0] && p->detail[0]);
+        assert(text_is_plain(p->field, strlen(p->field)) && text_is_plain(p->given, strlen(p->given)));
+        if (strcmp(p->type, "bad-field") == 0)
+                assert(p->field[0] && p->allowed[0] && p->cure[0]);
+}
+
+static void check_ask(const struct lease_ask *ask)
+{
+        const struct request *r = &ask->request;
+
+        assert(r->priority >= PRIORITY_URGENT && r->priority <= PRIORITY_FILLER);
+        assert((r->bytes > 0 && r->bytes <= SIZE_BYTES_MAX && r->percent_milli == 0) ||
+               (r->bytes == 0 && r->percent_milli > 0 && r->percent_milli <= 100000));
+        assert(r->slot_ms <= DURATION_MAX_MS && r->wait_ms <= DURATION_MAX_MS);
+        assert(memchr(r->name, '\0', sizeof(r->name)) && text_is_plain(r->name, strlen(r->name)));
+        assert(memchr(r->consumer, '\0', sizeof(r->consumer)) && text_is_plain(r->consumer, strlen(r->consumer)));
+        assert(memchr(r->device_uuid, '\0', sizeof(r->device_uuid)));
+        assert(r->ways.named < WAY_OUT_BIT(WAY_OUT_N) && r->ways.proven == 0);
+        assert(r->binding.kind < BINDING_KIND_N && ask->bind_pid <= LEASE_PID_MAX);
+        assert(r->binding.kind != BINDING_HEARTBEAT ||
+               (r->binding.ttl_ms >= LEASE_TTL_MIN_MS && r->binding.ttl_ms <= LEASE_TTL_MAX_MS));
+        assert(r->no_wait == (ask->mode == LEASE_ASK_NOW) && r->collected == (ask->mode != LEASE_ASK_QUEUE));
+        /* Nothing about the caller can be said in a body. */
+        assert(r->token == 0 && r->uid == 0 && !r->is_admin && identity_is_none(r->binding.owner));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct problem problem = { 0 };
+        struct lease_ask ask;
+        struct activate_ask activate;
+
+        if (size == 0)
+                return 0;
+        const char *body = (const char *) data + 1;
+        size_t n = size - 1;
+        int r;
+        switch (data[0]) {
+        case 'a':
+                r = activate_json_parse(body, n, &activate, &problem);
+                assert(r < 0 || (activate.pid <= LEASE_PID_MAX && activate.cgroup_id <= INT64_MAX));
+                break;
+        case 'e':
+                r = empty_json_parse(body, n, &problem);
+                break;
+        default:
+                r = lease_json_parse(body, n, &ask, &problem);
+                if (r == 0)
+                        check_ask(&ask);
+        }
+        if (r < 0)
+                check_problem(&problem);
+        return 0;
+}
