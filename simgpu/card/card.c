@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "card/card.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ static const char *file_fault(const struct card_file *f)
                 return "not a simgpu file";
         if (f->version != CARD_VERSION || f->size_check != sizeof *f)
                 return "made by another version of simgpu";
-        if (f->n_devices == 0 || f->n_devices > CARD_DEVICES_MAX || f->abi >= CARD_ABI_N || f->n_hidden > CARD_HIDDEN_MAX)
+        if (f->n_devices == 0 || f->n_devices > CARD_DEVICES_MAX || f->abi >= CARD_ABI_N ||
+            f->n_hidden > CARD_HIDDEN_MAX)
                 return "damaged: counts out of range";
         for (uint32_t i = 0; i < f->n_devices; i++) {
                 const struct card_device *d = &f->device[i];
@@ -48,7 +50,7 @@ static const char *file_fault(const struct card_file *f)
 
 int card_open(struct card *card, const char *path, char *reterr, size_t reterr_size)
 {
-        *card = (struct card) { 0 };
+        *card = (struct card){ 0 };
         if (!path)
                 path = getenv("SIMGPU");
         if (!path || !*path) {
@@ -64,7 +66,8 @@ int card_open(struct card *card, const char *path, char *reterr, size_t reterr_s
         struct stat st;
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t) sizeof(struct card_file)) {
                 (void) close(fd);
-                snprintf(reterr, reterr_size, "card %.120s: not a simgpu file, or of another version (wrong size)", path);
+                snprintf(reterr, reterr_size, "card %.120s: not a simgpu file, or of another version (wrong size)",
+                         path);
                 return -EINVAL;
         }
         void *map = mmap(NULL, sizeof(struct card_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -89,7 +92,7 @@ void card_close(struct card *card)
 {
         if (card->file)
                 (void) munmap(card->file, sizeof *card->file);
-        *card = (struct card) { 0 };
+        *card = (struct card){ 0 };
 }
 
 static int lock_init(pthread_mutex_t *lock)
@@ -106,7 +109,7 @@ static int lock_init(pthread_mutex_t *lock)
         return -r;
 }
 
-int card_create(const char *path, const struct card_file *template_file, char *reterr, size_t reterr_size)
+int card_create(const char *path, const struct card_file *template_file, bool for_all, char *reterr, size_t reterr_size)
 {
         /* Under another name first: whoever opens the final name finds a whole card. */
         char tmp[4096];
@@ -122,7 +125,7 @@ int card_create(const char *path, const struct card_file *template_file, char *r
         }
         int r = 0;
         struct card_file *f = MAP_FAILED;
-        if (ftruncate(fd, (off_t) sizeof *f) < 0)
+        if (ftruncate(fd, (off_t) sizeof *f) < 0 || (for_all && fchmod(fd, 0666) < 0))
                 r = -errno;
         if (r == 0) {
                 f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -161,7 +164,7 @@ int card_lock(struct card *card)
                 r = pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
         }
         if (r == EOWNERDEAD)
-                r = pthread_mutex_consistent(lock);     /* nothing to repair: see card.h */
+                r = pthread_mutex_consistent(lock); /* nothing to repair: see card.h */
         return -r;
 }
 

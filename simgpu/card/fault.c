@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "card/fault.h"
 
 #include <errno.h>
@@ -7,12 +8,11 @@
 
 #include "card/trace.h"
 
-#define WAIT_STEP_NS 2000000                    /* a cleared fault lets go within 2 ms */
+#define WAIT_STEP_NS 2000000 /* a cleared fault lets go within 2 ms */
 
-const struct fault_about fault_table[FAULT_N] = {
-        [FAULT_NONE] = { "none", "", "" },
+const struct fault_about fault_table[FAULT_N] = { [FAULT_NONE] = { "none", "", "" },
 #define X(id, word, args, help) [FAULT_##id] = { word, args, help },
-        FAULT_KINDS(X)
+                                                  FAULT_KINDS(X)
 #undef X
 };
 
@@ -34,13 +34,14 @@ static bool matches(const struct card_fault *f, enum fault_kind kind, int32_t de
                 return false;
         if (f->symbol[0] == 0)
                 return true;
-        char pattern[CARD_SYMBOL_MAX];          /* a copy with an end: the file may be hostile */
+        char pattern[CARD_SYMBOL_MAX]; /* a copy with an end: the file may be hostile */
         memcpy(pattern, f->symbol, sizeof pattern);
         pattern[sizeof pattern - 1] = 0;
         return symbol && fnmatch(pattern, symbol, 0) == 0;
 }
 
-bool fault_hit(struct card *card, enum fault_kind kind, int32_t device, uint32_t pid, const char *symbol, struct card_fault *ret)
+bool fault_hit(struct card *card, enum fault_kind kind, int32_t device, uint32_t pid, const char *symbol,
+               struct card_fault *ret)
 {
         struct card_file *file = card->file;
         if (atomic_load(&file->n_faults) == 0)
@@ -105,8 +106,10 @@ int fault_add(struct card *card, const struct card_fault *fault)
                 f->serial = ++card->file->fault_serial;
                 __atomic_store_n(&f->kind, kind, __ATOMIC_RELEASE);
                 atomic_fetch_add(&card->file->n_faults, 1);
-                trace_add_locked(card, (struct card_trace) {
-                        .kind = TRACE_FAULT, .device = fault->device, .pid = fault->pid, .rc = (int32_t) kind });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_FAULT,
+                                                            .device = fault->device,
+                                                            .pid = fault->pid,
+                                                            .rc = (int32_t) kind });
                 r = 0;
                 break;
         }
@@ -129,12 +132,14 @@ int fault_clear(struct card *card, enum fault_kind kind)
                         left++;
                         continue;
                 }
-                trace_add_locked(card, (struct card_trace) {
-                        .kind = TRACE_FAULT_CLEAR, .device = f->device, .pid = f->pid, .rc = (int32_t) f->kind });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_FAULT_CLEAR,
+                                                            .device = f->device,
+                                                            .pid = f->pid,
+                                                            .rc = (int32_t) f->kind });
                 __atomic_store_n(&f->kind, FAULT_NONE, __ATOMIC_RELEASE);
                 n++;
         }
-        atomic_store(&card->file->n_faults, left);      /* counted anew: a killed writer may have left it off by one */
+        atomic_store(&card->file->n_faults, left); /* counted anew: a killed writer may have left it off by one */
         card_unlock(card);
         return n;
 }
@@ -144,8 +149,8 @@ void fault_post_event(struct card *card, int32_t device, uint64_t type, uint64_t
         if (card_lock(card) < 0)
                 return;
         uint64_t seq = atomic_load(&card->file->event_seq) + 1;
-        card->file->event[seq % CARD_EVENTS_MAX] = (struct card_event) { .type = type, .data = data, .device = device };
+        card->file->event[seq % CARD_EVENTS_MAX] = (struct card_event){ .type = type, .data = data, .device = device };
         atomic_store(&card->file->event_seq, seq);
-        trace_add_locked(card, (struct card_trace) { .kind = TRACE_EVENT, .device = device, .bytes = data });
+        trace_add_locked(card, (struct card_trace){ .kind = TRACE_EVENT, .device = device, .bytes = data });
         card_unlock(card);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* fault - the ways in which the card can be made to lie; one table for code, help and tests */
@@ -5,6 +6,7 @@
 #include "card/card.h"
 
 /* id, word, arguments, help. An OP or NAME argument lives in the symbol field, numbers in a and b. */
+/* clang-format off */
 #define FAULT_KINDS(X) \
         X(NVML_HANG,        "nvml-hang",        "[MS]",       "an NVML call blocks for MS ms, without MS until the fault is cleared") \
         X(NVML_CRASH,       "nvml-crash",       "",           "abort() inside an NVML call") \
@@ -32,13 +34,14 @@
         X(CHECKPOINT_SLOW,  "checkpoint-slow",  "MS",         "Checkpoint and Restore take MS ms longer") \
         X(CHECKPOINT_DIE,   "checkpoint-die",   "",           "the target is killed in the middle of Checkpoint") \
         X(GROUP_HANG,       "group-hang",       "",           "while any process is locked, calls on the others hang, as with NCCL peers")
+/* clang-format on */
 
 enum fault_kind {
         FAULT_NONE,
 #define X(id, word, args, help) FAULT_##id,
         FAULT_KINDS(X)
 #undef X
-        FAULT_N
+                FAULT_N
 };
 
 struct fault_about {
@@ -46,7 +49,7 @@ struct fault_about {
 };
 extern const struct fault_about fault_table[FAULT_N];
 
-enum fault_kind fault_parse(const char *word);          /* FAULT_NONE = no such kind */
+enum fault_kind fault_parse(const char *word); /* FAULT_NONE = no such kind */
 
 /*
  * fault_hit - is there such a fault for this device, pid and symbol? Counts --after and --times.
@@ -54,11 +57,12 @@ enum fault_kind fault_parse(const char *word);          /* FAULT_NONE = no such 
  * @symbol  may be NULL: then only faults without a symbol bite
  * @ret     a copy; may be NULL
  */
-bool fault_hit(struct card *card, enum fault_kind kind, int32_t device, uint32_t pid, const char *symbol, struct card_fault *ret);
+bool fault_hit(struct card *card, enum fault_kind kind, int32_t device, uint32_t pid, const char *symbol,
+               struct card_fault *ret);
 
 /* fault_wait - block while that fault (by serial) exists, at most @ms (0 = no limit) */
 void fault_wait(struct card *card, uint32_t serial, uint64_t ms);
 
-int fault_add(struct card *card, const struct card_fault *fault);       /* -ENOSPC when all CARD_FAULTS_MAX are taken */
-int fault_clear(struct card *card, enum fault_kind kind);               /* FAULT_NONE = all; returns how many went */
+int fault_add(struct card *card, const struct card_fault *fault); /* -ENOSPC when all CARD_FAULTS_MAX are taken */
+int fault_clear(struct card *card, enum fault_kind kind);         /* FAULT_NONE = all; returns how many went */
 void fault_post_event(struct card *card, int32_t device, uint64_t type, uint64_t data);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "card/memory.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include "card/proc.h"
 #include "card/trace.h"
 
-#define FOREIGN_OFFSET 4194304                  /* pid_max on 64 bit: no local process can have such a number */
+#define FOREIGN_OFFSET 4194304 /* pid_max on 64 bit: no local process can have such a number */
 
 static uint32_t procs_high(const struct card *card)
 {
@@ -35,7 +36,7 @@ static uint64_t phantom_bytes(const struct card *card, uint32_t device)
         uint64_t sum = 0;
         for (int i = 0; i < CARD_FAULTS_MAX; i++) {
                 const struct card_fault *f = &card->file->fault[i];
-                int32_t where = f->device < 0 ? 0 : f->device;  /* without --device they lie on the first */
+                int32_t where = f->device < 0 ? 0 : f->device; /* without --device they lie on the first */
                 if (where != (int32_t) device)
                         continue;
                 if (f->kind == FAULT_RESIDUE)
@@ -69,8 +70,12 @@ static void change(struct card *card, struct card_proc *proc, uint32_t device, e
 {
         struct card_use *use = &proc->use[device];
         struct card_trace entry = {
-                .kind = trace, .pid = atomic_load(&proc->pid), .device = (int32_t) device, .bytes = bytes,
-                .used_before = memory_used_locked(card, device), .listed_before = memory_listed(card, proc, device),
+                .kind = trace,
+                .pid = atomic_load(&proc->pid),
+                .device = (int32_t) device,
+                .bytes = bytes,
+                .used_before = memory_used_locked(card, device),
+                .listed_before = memory_listed(card, proc, device),
         };
         atomic_store(&use->bytes, listed);
         atomic_store(&use->managed_bytes, managed);
@@ -92,9 +97,14 @@ int memory_take(struct card *card, struct card_proc *proc, uint32_t device, enum
         int r = 0;
         if (need > room_locked(card, device)) {
                 uint64_t used = memory_used_locked(card, device);
-                trace_add_locked(card, (struct card_trace) {
-                        .kind = TRACE_OOM, .pid = atomic_load(&proc->pid), .device = (int32_t) device, .rc = 2, .bytes = need,
-                        .used_before = used, .used_after = used, .listed_before = memory_listed(card, proc, device) });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_OOM,
+                                                            .pid = atomic_load(&proc->pid),
+                                                            .device = (int32_t) device,
+                                                            .rc = 2,
+                                                            .bytes = need,
+                                                            .used_before = used,
+                                                            .used_after = used,
+                                                            .listed_before = memory_listed(card, proc, device) });
                 r = -ENOMEM;
         } else if (kind == MEMORY_LISTED) {
                 change(card, proc, device, TRACE_ALLOC, bytes, listed + bytes, managed, contexts, 0);
@@ -115,9 +125,11 @@ void memory_give(struct card *card, struct card_proc *proc, uint32_t device, enu
         uint64_t listed = atomic_load(&use->bytes), managed = atomic_load(&use->managed_bytes);
         uint32_t contexts = atomic_load(&use->contexts);
         if (kind == MEMORY_LISTED)
-                change(card, proc, device, TRACE_FREE, bytes, listed - (bytes < listed ? bytes : listed), managed, contexts, 0);
+                change(card, proc, device, TRACE_FREE, bytes, listed - (bytes < listed ? bytes : listed), managed,
+                       contexts, 0);
         else if (kind == MEMORY_MANAGED)
-                change(card, proc, device, TRACE_FREE, bytes, listed, managed - (bytes < managed ? bytes : managed), contexts, 0);
+                change(card, proc, device, TRACE_FREE, bytes, listed, managed - (bytes < managed ? bytes : managed),
+                       contexts, 0);
         else
                 change(card, proc, device, TRACE_FREE, contexts == 1 ? card->file->device[device].context_bytes : 0,
                        listed, managed, contexts > 0 ? contexts - 1 : 0, 0);
@@ -139,7 +151,8 @@ int memory_park(struct card *card, struct card_proc *proc)
                 return -EIO;
         for (uint32_t d = 0; d < card->n_devices; d++) {
                 const struct card_use *use = &proc->use[d];
-                parked[d] = (struct parked) { atomic_load(&use->bytes), atomic_load(&use->managed_bytes), atomic_load(&use->contexts) };
+                parked[d] = (struct parked){ atomic_load(&use->bytes), atomic_load(&use->managed_bytes),
+                                             atomic_load(&use->contexts) };
                 uint64_t sum = memory_of(card, proc, d);
                 if (sum > 0 || parked[d].contexts > 0)
                         change(card, proc, d, TRACE_PARK, sum, 0, 0, 0, parked[d].bytes + parked[d].managed);
@@ -168,9 +181,13 @@ int memory_unpark(struct card *card, struct card_proc *proc, const uint32_t map[
                 if (need[d] <= room_locked(card, d))
                         continue;
                 uint64_t used = memory_used_locked(card, d);
-                trace_add_locked(card, (struct card_trace) {
-                        .kind = TRACE_OOM, .pid = atomic_load(&proc->pid), .device = (int32_t) d, .rc = 2, .bytes = need[d],
-                        .used_before = used, .used_after = used });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_OOM,
+                                                            .pid = atomic_load(&proc->pid),
+                                                            .device = (int32_t) d,
+                                                            .rc = 2,
+                                                            .bytes = need[d],
+                                                            .used_before = used,
+                                                            .used_after = used });
                 r = -ENOMEM;
         }
         for (uint32_t d = 0; r == 0 && d < card->n_devices; d++) {
@@ -222,7 +239,8 @@ int memory_reading(struct card *card, uint32_t device, uint64_t *ret_used_bytes)
 }
 
 /* The list as it was: undo what the trace says, newest first. A process that died since is back in it. */
-static size_t list_rewind(const struct card *card, uint32_t device, uint64_t age_ns, struct listing *rows, size_t n, size_t n_rows)
+static size_t list_rewind(const struct card *card, uint32_t device, uint64_t age_ns, struct listing *rows, size_t n,
+                          size_t n_rows)
 {
         uint64_t now_ns = card_now_ns(), last = trace_last(card);
         struct card_trace t;
@@ -235,11 +253,11 @@ static size_t list_rewind(const struct card *card, uint32_t device, uint64_t age
                 while (i < n && rows[i].pid != t.pid)
                         i++;
                 if (i == n && n < n_rows)
-                        rows[n++] = (struct listing) { .pid = t.pid, .known = true, .compute = true };
+                        rows[n++] = (struct listing){ .pid = t.pid, .known = true, .compute = true };
                 if (i < n)
                         rows[i].bytes = t.listed_before;
                 if (i < n && t.listed_before == 0 && t.kind != TRACE_FREE)
-                        rows[i] = rows[--n];    /* it had nothing before this: it was not there */
+                        rows[i] = rows[--n]; /* it had nothing before this: it was not there */
         }
         return n;
 }
@@ -262,8 +280,9 @@ int memory_list(struct card *card, uint32_t device, struct listing *rows, size_t
                 uint64_t bytes = memory_listed(card, p, device);
                 if (pid == 0 || (bytes == 0 && atomic_load(&p->use[device].contexts) == 0))
                         continue;
-                rows[n++] = (struct listing) {
-                        .pid = pid, .bytes = bytes, .known = true, .compute = !p->graphics, .graphics = p->graphics };
+                rows[n++] = (struct listing){
+                        .pid = pid, .bytes = bytes, .known = true, .compute = !p->graphics, .graphics = p->graphics
+                };
         }
         if (is_old)
                 n = list_rewind(card, device, (uint64_t) skew.a * 1000000, rows, n, n_rows);
@@ -276,7 +295,9 @@ int memory_list(struct card *card, uint32_t device, struct listing *rows, size_t
         for (int i = 0; atomic_load(&card->file->n_faults) > 0 && i < CARD_FAULTS_MAX && n < n_rows; i++) {
                 const struct card_fault *f = &card->file->fault[i];
                 if (f->kind == FAULT_GHOST && (f->device < 0 ? 0 : f->device) == (int32_t) device)
-                        rows[n++] = (struct listing) { .pid = (uint32_t) f->a, .bytes = (uint64_t) f->b, .known = true, .compute = true };
+                        rows[n++] = (struct listing){
+                                .pid = (uint32_t) f->a, .bytes = (uint64_t) f->b, .known = true, .compute = true
+                        };
         }
         card_unlock(card);
         for (size_t i = 0; i < n; i++) {

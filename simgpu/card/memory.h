@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* memory - the bytes of a device: what is used, who is listed, taking and giving back */
@@ -33,7 +34,7 @@ int memory_reading(struct card *card, uint32_t device, uint64_t *ret_used_bytes)
 struct listing {
         uint32_t pid;
         uint64_t bytes;
-        bool known;                             /* false: the driver answers "not available" */
+        bool known; /* false: the driver answers "not available" */
         bool compute, graphics;
 };
 

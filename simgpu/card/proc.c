@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "card/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "card/memory.h"
@@ -31,10 +33,10 @@ uint64_t proc_start_ticks(uint32_t pid, uint32_t tid)
                 snprintf(path, sizeof path, "/proc/%u/stat", pid);
         if (read_proc(path, buf, sizeof buf) <= 0)
                 return 0;
-        char *p = strrchr(buf, ')');            /* a name may hold anything, also ")" */
+        char *p = strrchr(buf, ')'); /* a name may hold anything, also ")" */
         if (!p || p[1] != ' ')
                 return 0;
-        p += 2;                                 /* field 3, the state */
+        p += 2; /* field 3, the state */
         if (*p == 'Z' || *p == 'X')
                 return 0;
         for (int field = 3; field < 22; field++) {
@@ -54,6 +56,13 @@ uint32_t proc_tgid(uint32_t tid)
                 return 0;
         const char *p = strstr(buf, "\nTgid:");
         return p ? (uint32_t) strtoul(p + 6, NULL, 10) : 0;
+}
+
+/* The number of our pid namespace; 0 = unknown, which is nobody's. */
+static uint64_t pid_namespace(void)
+{
+        struct stat st;
+        return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t) st.st_ino : 0;
 }
 
 static bool is_alive(const struct card_proc *p, uint32_t pid)
@@ -85,11 +94,12 @@ struct card_proc *proc_register(struct card *card, bool graphics)
                 got->start_ticks = proc_start_ticks(pid, 0);
                 got->helper_start_ticks = proc_start_ticks(pid, got->helper_tid);
                 got->uid = (uint32_t) geteuid();
+                got->pid_namespace = pid_namespace();
                 got->graphics = graphics;
                 atomic_store(&got->pid, pid);
                 if (i > procs_high(card))
                         atomic_store(&card->file->procs_high, i);
-                trace_add_locked(card, (struct card_trace) { .kind = TRACE_START, .pid = pid, .device = -1 });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_START, .pid = pid, .device = -1 });
         }
         card_unlock(card);
         return got;
@@ -101,9 +111,13 @@ static void bury(struct card *card, struct card_proc *p, uint32_t pid)
         bool had = false;
         struct card_trace entry[CARD_DEVICES_MAX];
         for (uint32_t d = 0; d < card->n_devices; d++)
-                entry[d] = (struct card_trace) {
-                        .kind = TRACE_DEATH, .pid = pid, .device = (int32_t) d, .bytes = memory_of(card, p, d),
-                        .used_before = memory_used_locked(card, d), .listed_before = memory_listed(card, p, d),
+                entry[d] = (struct card_trace){
+                        .kind = TRACE_DEATH,
+                        .pid = pid,
+                        .device = (int32_t) d,
+                        .bytes = memory_of(card, p, d),
+                        .used_before = memory_used_locked(card, d),
+                        .listed_before = memory_listed(card, p, d),
                 };
         atomic_store(&p->pid, 0);
         for (uint32_t d = 0; d < card->n_devices; d++) {
@@ -114,18 +128,19 @@ static void bury(struct card *card, struct card_proc *p, uint32_t pid)
                 had = true;
         }
         if (!had)
-                trace_add_locked(card, (struct card_trace) { .kind = TRACE_DEATH, .pid = pid, .device = -1 });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_DEATH, .pid = pid, .device = -1 });
 }
 
 void proc_reap(struct card *card)
 {
         /* Looking takes time and is done without the lock; burying takes none and checks again that it is the same one. */
         uint32_t high = procs_high(card);
+        uint64_t here = pid_namespace();
         for (uint32_t i = 0; i < high; i++) {
                 struct card_proc *p = &card->file->proc[i];
                 uint32_t pid = atomic_load(&p->pid);
                 uint64_t helper_start = p->helper_start_ticks;
-                if (pid == 0 || is_alive(p, pid))
+                if (pid == 0 || p->pid_namespace != here || is_alive(p, pid))
                         continue;
                 if (card_lock(card) < 0)
                         return;
@@ -148,7 +163,7 @@ struct card_proc *proc_find(struct card *card, uint32_t pid)
 static bool viewer_is_alive(const struct card_viewer *v)
 {
         uint32_t pid = atomic_load(&v->pid);
-        return pid != 0 && proc_start_ticks(pid, 0) == v->start_ticks;
+        return pid != 0 && (v->pid_namespace != pid_namespace() || proc_start_ticks(pid, 0) == v->start_ticks);
 }
 
 void driver_settle(struct card *card)
@@ -168,7 +183,7 @@ void driver_settle(struct card *card)
                 if (dev->persistence || memcmp(&dev->settings, &none, sizeof none) == 0)
                         continue;
                 dev->settings = none;
-                trace_add_locked(card, (struct card_trace) { .kind = TRACE_UNLOAD, .device = (int32_t) d });
+                trace_add_locked(card, (struct card_trace){ .kind = TRACE_UNLOAD, .device = (int32_t) d });
         }
         card_unlock(card);
 }
@@ -185,8 +200,9 @@ void viewer_enter(struct card *card)
                 if (have != 0 && have != pid && viewer_is_alive(v))
                         continue;
                 v->start_ticks = proc_start_ticks(pid, 0);
+                v->pid_namespace = pid_namespace();
                 atomic_store(&v->pid, pid);
-                break;                          /* a full table loses nothing but the driver's long memory */
+                break; /* a full table loses nothing but the driver's long memory */
         }
         card_unlock(card);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* proc - who lives on the card: registering, liveness, and taking away what the dead held */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Make the stub file of one library from its list of names.
 
 A stub is weak: where a real function of that name exists, the linker takes that one, so no second list has to be kept.

@@ -1,9 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "card/trace.h"
 
-const char *const trace_words[TRACE_N] = {
-        [TRACE_NONE] = "?",
+const char *const trace_words[TRACE_N] = { [TRACE_NONE] = "?",
 #define X(id, word) [TRACE_##id] = word,
-        TRACE_KINDS(X)
+                                           TRACE_KINDS(X)
 #undef X
 };
 
@@ -12,7 +12,7 @@ void trace_add_locked(struct card *card, struct card_trace entry)
         uint64_t seq = atomic_load(&card->file->trace_seq) + 1;
         struct card_trace *slot = &card->file->trace[seq % CARD_TRACE_MAX];
         entry.at_ns = card_now_ns();
-        entry.seq = 0;                          /* invalid while it is being written: a kill leaves a hole, not a lie */
+        entry.seq = 0; /* invalid while it is being written: a kill leaves a hole, not a lie */
         __atomic_store_n(&slot->seq, 0, __ATOMIC_RELEASE);
         *slot = entry;
         __atomic_store_n(&slot->seq, seq, __ATOMIC_RELEASE);
@@ -23,7 +23,8 @@ void trace_add(struct card *card, enum trace_kind kind, uint32_t pid, int32_t de
 {
         if (card_lock(card) < 0)
                 return;
-        trace_add_locked(card, (struct card_trace) { .kind = kind, .pid = pid, .device = device, .rc = rc, .bytes = bytes });
+        trace_add_locked(card,
+                         (struct card_trace){ .kind = kind, .pid = pid, .device = device, .rc = rc, .bytes = bytes });
         card_unlock(card);
 }
 

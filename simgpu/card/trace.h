@@ -1,22 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* trace - what happened on the card, in a ring that benches and checks join with other people's claims */
 
 #include "card/card.h"
 
+/* clang-format off */
 #define TRACE_KINDS(X) \
         X(CONTEXT, "context") X(ALLOC, "alloc") X(FREE, "free") X(OOM, "oom") X(START, "start") X(DEATH, "death") \
         X(LOCK_BEGIN, "lock-begin") X(LOCK_END, "lock-end") X(CHECKPOINT_BEGIN, "checkpoint-begin") \
         X(CHECKPOINT_END, "checkpoint-end") X(RESTORE_BEGIN, "restore-begin") X(RESTORE_END, "restore-end") \
         X(UNLOCK_BEGIN, "unlock-begin") X(UNLOCK_END, "unlock-end") X(PARK, "park") X(UNPARK, "unpark") \
         X(FAULT, "fault") X(FAULT_CLEAR, "fault-clear") X(EVENT, "event") X(UNLOAD, "unload")
+/* clang-format on */
 
 enum trace_kind {
         TRACE_NONE,
 #define X(id, word) TRACE_##id,
         TRACE_KINDS(X)
 #undef X
-        TRACE_N
+                TRACE_N
 };
 extern const char *const trace_words[TRACE_N];
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -30,7 +31,8 @@ static void verb_help(const char *verb, const struct cli_option *options)
                         printf("usage: simgpu %s %s\n\n%s\n\n", v->name, v->usage, v->help);
         for (const struct cli_option *o = options; o->name; o++) {
                 char left[64];
-                snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+                snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
+                         o->argument ? o->argument : "");
                 printf("  %-24s %s\n", left, o->help);
         }
         printf("  %-24s %s\n", "--help", "this text");
@@ -62,7 +64,8 @@ int cli_parse(const char *verb, const struct cli_option *options, int argc, char
                         exit(EXIT_OK);
                 }
                 const char *equals = strchr(word, '=');
-                const struct cli_option *o = option_find(options, word + 2, equals ? (size_t) (equals - word) - 2 : strlen(word) - 2);
+                const struct cli_option *o =
+                        option_find(options, word + 2, equals ? (size_t) (equals - word) - 2 : strlen(word) - 2);
                 if (!o)
                         cli_die(EXIT_USAGE, "%s: unknown option %s; simgpu %s --help lists them", verb, word, verb);
                 if (!o->argument) {
@@ -103,7 +106,10 @@ uint64_t cli_duration_ms(const char *what, const char *text)
         char *end;
         errno = 0;
         unsigned long long n = strtoull(text, &end, 10);
-        uint64_t unit = strcmp(end, "ms") == 0 ? 1 : strcmp(end, "s") == 0 || *end == 0 ? 1000 : strcmp(end, "m") == 0 ? 60000 : 0;
+        uint64_t unit = strcmp(end, "ms") == 0               ? 1
+                        : strcmp(end, "s") == 0 || *end == 0 ? 1000
+                        : strcmp(end, "m") == 0              ? 60000
+                                                             : 0;
         if (end == text || *text == '-' || unit == 0 || errno || n > UINT32_MAX)
                 cli_die(EXIT_USAGE, "%s: \"%s\" is no duration (250ms, 10s, 2m)", what, text);
         return (uint64_t) n * unit;
@@ -115,7 +121,8 @@ int64_t cli_number(const char *what, const char *text, int64_t min, int64_t max)
         errno = 0;
         long long n = strtoll(text, &end, 0);
         if (end == text || *end || errno || n < min || n > max)
-                cli_die(EXIT_USAGE, "%s: \"%s\" is no number from %lld to %lld", what, text, (long long) min, (long long) max);
+                cli_die(EXIT_USAGE, "%s: \"%s\" is no number from %lld to %lld", what, text, (long long) min,
+                        (long long) max);
         return n;
 }
 
@@ -170,7 +177,8 @@ static const char *installed_libdir(void)
                         return realpath(dir, clean) ? clean : dir;
                 }
         }
-        cli_die(EXIT_FAILED, "libcuda.so.1 is neither beside %s/simgpu nor in %s/%s; SIMGPU_LIBDIR names its folder", self, self, SIMGPU_LIB_FROM_BIN);
+        cli_die(EXIT_FAILED, "libcuda.so.1 is neither beside %s/simgpu nor in %s/%s; SIMGPU_LIBDIR names its folder",
+                self, self, SIMGPU_LIB_FROM_BIN);
 }
 
 const char *cli_libdir(const char *card_path)

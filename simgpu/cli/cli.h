@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* cli - what the verbs of `simgpu` share: options, sizes, where the card and the libraries are */
@@ -13,18 +14,18 @@
 enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_MEMORY = 3 };
 
 struct cli_option {
-        const char *name;                       /* without the dashes */
-        const char *argument;                   /* NULL = a switch */
+        const char *name;     /* without the dashes */
+        const char *argument; /* NULL = a switch */
         const char *help;
-        const char **value;                     /* set when given */
+        const char **value; /* set when given */
         bool *flag;
 };
 
 struct cli_verb {
-        const char *name, *usage, *help;        /* usage: what follows the name; help: paragraphs for --help */
-        int (*run)(int argc, char **argv);      /* argv[0] is the verb */
+        const char *name, *usage, *help;   /* usage: what follows the name; help: paragraphs for --help */
+        int (*run)(int argc, char **argv); /* argv[0] is the verb */
 };
-extern const struct cli_verb cli_verbs[];       /* ends with a NULL name */
+extern const struct cli_verb cli_verbs[]; /* ends with a NULL name */
 
 /*
  * cli_parse - options out of argv; what is left moves to the front of argv[1..]

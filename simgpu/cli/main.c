@@ -1,15 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 
 const struct cli_verb cli_verbs[] = {
-        { "create", "--file F [options]", "make a card", verb_create },
+        { "create", "--file F [options]", "make a card: a file that all its processes share; prints the UUIDs",
+          verb_create },
         { "run", "[--file F] -- CMD…", "run a command that sees the card", verb_run },
         { "env", "[--file F]", "print the exports for a shell", verb_env },
         { "hog", "--alloc SIZE [options]", "hold device memory, as a client of the CUDA driver API", verb_hog },
         { "show", "[--file F] [--json]", "print devices, processes and faults, straight from the file", verb_show },
-        { "fault", "KIND [args] [options] | clear [KIND] | list | xid N", "make the card lie", verb_fault },
+        { "fault", "KIND [args] [options] | clear [KIND] | list | xid N",
+          "make the card lie; simgpu fault list tells the kinds", verb_fault },
         { "trace", "[--file F] [--follow] [--json]", "print what happened on the card", verb_trace },
         { "destroy", "[--file F]", "remove the card", verb_destroy },
         { NULL, NULL, NULL, NULL },

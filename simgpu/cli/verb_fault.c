@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,8 @@ static void read_arguments(struct card_fault *f, const char *const *words, int n
                 return;
         if (is_word) {
                 if (f->symbol[0])
-                        cli_die(EXIT_USAGE, "fault %s: the name is its argument; no --symbol", fault_table[f->kind].word);
+                        cli_die(EXIT_USAGE, "fault %s: the name is its argument; no --symbol",
+                                fault_table[f->kind].word);
                 snprintf(f->symbol, sizeof f->symbol, "%s", words[0]);
                 return;
         }
@@ -81,12 +83,15 @@ int verb_fault(int argc, char **argv)
         if (strcmp(argv[1], "xid") == 0) {
                 if (n != 2)
                         cli_die(EXIT_USAGE, "fault xid: wants N");
-                fault_post_event(&card, on_device < 0 ? 0 : on_device, EVENT_XID, (uint64_t) cli_number("xid", argv[2], 0, 999));
+                fault_post_event(&card, on_device < 0 ? 0 : on_device, EVENT_XID,
+                                 (uint64_t) cli_number("xid", argv[2], 0, 999));
                 return EXIT_OK;
         }
-        struct card_fault f = {
-                .kind = fault_parse(argv[1]), .device = on_device, .pid = (uint32_t) cli_number("--pid", pid, 0, INT32_MAX),
-                .times = (uint32_t) cli_number("--times", times, 0, INT32_MAX), .after = (uint32_t) cli_number("--after", after, 0, INT32_MAX) };
+        struct card_fault f = { .kind = fault_parse(argv[1]),
+                                .device = on_device,
+                                .pid = (uint32_t) cli_number("--pid", pid, 0, INT32_MAX),
+                                .times = (uint32_t) cli_number("--times", times, 0, INT32_MAX),
+                                .after = (uint32_t) cli_number("--after", after, 0, INT32_MAX) };
         if (f.kind == FAULT_NONE)
                 cli_die(EXIT_USAGE, "fault: no kind \"%s\"; simgpu fault list", argv[1]);
         if (symbol && strlen(symbol) >= sizeof f.symbol)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hog - a client of the CUDA driver API that holds memory: resolves as the CUDA runtime does, knows nothing of simgpu inside */
 
 #include <dlfcn.h>
@@ -49,7 +50,7 @@ static const struct {
 static void stop(int signal_number)
 {
         (void) signal_number;
-        _exit(EXIT_OK);                         /* the driver frees what a process held, however it went */
+        _exit(EXIT_OK); /* the driver frees what a process held, however it went */
 }
 
 static bool loader_finds_it(void)
@@ -98,7 +99,8 @@ static const char *name_of(CUresult rc)
 static void must(CUresult rc, const char *what)
 {
         if (rc != CUDA_OK)
-                cli_die(rc == CUDA_OUT_OF_MEMORY ? EXIT_NO_MEMORY : EXIT_FAILED, "hog: %s: %s (%d)", what, name_of(rc), rc);
+                cli_die(rc == CUDA_OUT_OF_MEMORY ? EXIT_NO_MEMORY : EXIT_FAILED, "hog: %s: %s (%d)", what, name_of(rc),
+                        rc);
 }
 
 static CUdeviceptr take(uint64_t bytes, bool managed, bool may_fail)
@@ -119,8 +121,8 @@ static CUdeviceptr take(uint64_t bytes, bool managed, bool may_fail)
 static void uuid_text(char *to, size_t size, const CUuuid *u)
 {
         const unsigned char *b = u->bytes;
-        snprintf(to, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4],
-                 b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+        snprintf(to, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+                 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 struct growth {
@@ -177,7 +179,8 @@ static void hold(CUdeviceptr counter, uint64_t held, struct growth g, bool manag
                         grown_ns = now_ns;
                         if (take(step, managed, true)) {
                                 held += step;
-                                printf("holding %llu bytes on %s pid %d\n", (unsigned long long) held, uuid, (int) getpid());
+                                printf("holding %llu bytes on %s pid %d\n", (unsigned long long) held, uuid,
+                                       (int) getpid());
                         } else {
                                 printf("growth refused at %llu bytes\n", (unsigned long long) held);
                         }
@@ -188,7 +191,8 @@ static void hold(CUdeviceptr counter, uint64_t held, struct growth g, bool manag
                 uint64_t left_ms = for_ms > 0 ? for_ms - (now_ns - start_ns) / 1000000 : step_ms;
                 if (left_ms < step_ms)
                         step_ms = left_ms > 0 ? left_ms : 1;
-                struct timespec ts = { .tv_sec = (time_t) (step_ms / 1000), .tv_nsec = (long) (step_ms % 1000) * 1000000 };
+                struct timespec ts = { .tv_sec = (time_t) (step_ms / 1000),
+                                       .tv_nsec = (long) (step_ms % 1000) * 1000000 };
                 (void) nanosleep(&ts, NULL);
         }
 }

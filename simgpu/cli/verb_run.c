@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ int verb_run(int argc, char **argv)
                 cli_die(EXIT_FAILED, "run: %s", strerror(errno));
         execvp(rest[0], rest);
         int e = errno;
+        free(libs);
         fprintf(stderr, "simgpu: run: %s: %s\n", rest[0], strerror(e));
         return e == ENOENT ? 127 : 126;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,17 +15,19 @@ static void print_entry(const struct card_trace *t, bool json)
         bool is_fault = t->kind == TRACE_FAULT || t->kind == TRACE_FAULT_CLEAR;
         const char *fault = is_fault && t->rc > 0 && t->rc < FAULT_N ? fault_table[t->rc].word : NULL;
         if (json) {
-                printf("{\"seq\":%llu,\"at_ns\":%llu,\"kind\":\"%s\",\"pid\":%u,\"device\":%d,\"bytes\":%llu,\"used_before\":%llu,"
-                       "\"used_after\":%llu,\"rc\":%d", (unsigned long long) t->seq, (unsigned long long) t->at_ns, trace_words[t->kind], t->pid,
-                       t->device, (unsigned long long) t->bytes, (unsigned long long) t->used_before, (unsigned long long) t->used_after,
-                       fault ? 0 : t->rc);
+                printf("{\"seq\":%llu,\"at_ns\":%llu,\"kind\":\"%s\",\"pid\":%u,\"device\":%d,\"bytes\":%llu,\"used_"
+                       "before\":%llu,"
+                       "\"used_after\":%llu,\"rc\":%d",
+                       (unsigned long long) t->seq, (unsigned long long) t->at_ns, trace_words[t->kind], t->pid,
+                       t->device, (unsigned long long) t->bytes, (unsigned long long) t->used_before,
+                       (unsigned long long) t->used_after, fault ? 0 : t->rc);
                 if (fault)
                         printf(",\"fault\":\"%s\"", fault);
                 printf("}\n");
                 return;
         }
-        printf("%llu %s pid %u device %d bytes %llu used %llu", (unsigned long long) t->at_ns, trace_words[t->kind], t->pid, t->device,
-               (unsigned long long) t->bytes, (unsigned long long) t->used_after);
+        printf("%llu %s pid %u device %d bytes %llu used %llu", (unsigned long long) t->at_ns, trace_words[t->kind],
+               t->pid, t->device, (unsigned long long) t->bytes, (unsigned long long) t->used_after);
         if (fault)
                 printf(" fault %s\n", fault);
         else
@@ -49,7 +52,7 @@ int verb_trace(int argc, char **argv)
         (void) setvbuf(stdout, NULL, _IOLBF, 0);
         uint64_t next = (uint64_t) cli_number("--since", since_text, 0, INT64_MAX) + 1;
         for (;;) {
-                proc_reap(&card);               /* so that a death is in the trace even if nobody else looks */
+                proc_reap(&card); /* so that a death is in the trace even if nobody else looks */
                 uint64_t last = trace_last(&card);
                 uint64_t oldest = last >= CARD_TRACE_MAX ? last - CARD_TRACE_MAX + 1 : 1;
                 if (next < oldest) {

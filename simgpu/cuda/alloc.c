@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/alloc.h"
 
 #include <errno.h>
@@ -10,10 +11,10 @@
 
 #include "card/fault.h"
 
-#define SPAN_WANTED (1ull << 42)                /* 4 TiB of addresses; halved where the process may not have that much */
-#define SPAN_LEAST  (1ull << 36)
-#define GRAIN       512                         /* what the driver aligns small allocations to */
-#define COPY_CHUNK  (64u << 10)
+#define SPAN_WANTED (1ull << 42) /* 4 TiB of addresses; halved where the process may not have that much */
+#define SPAN_LEAST (1ull << 36)
+#define GRAIN 512 /* what the driver aligns small allocations to */
+#define COPY_CHUNK (64u << 10)
 
 struct allocs allocs = { .data_fd = -1 };
 
@@ -39,7 +40,7 @@ CUresult alloc_setup(void)
         }
         /* A core dump or a fork of a client must not carry terabytes of nothing along. */
         (void) madvise(base, span, MADV_DONTDUMP);
-        allocs = (struct allocs) { .base = base, .span = span, .data_fd = fd };
+        allocs = (struct allocs){ .base = base, .span = span, .data_fd = fd };
         return CUDA_OK;
 }
 
@@ -114,15 +115,21 @@ struct alloc *alloc_add(enum alloc_kind kind, uint64_t bytes, uint64_t align, ui
         size_t i = position(offset);
         memmove(&allocs.all[i + 1], &allocs.all[i], (allocs.n - i) * sizeof *allocs.all);
         allocs.n++;
-        allocs.all[i] = (struct alloc) {
-                .offset = offset, .bytes = bytes, .span = span, .kind = kind, .device = device, .refs = 1,
-                .backing = offset, .reservation = offset };
+        allocs.all[i] = (struct alloc){ .offset = offset,
+                                        .bytes = bytes,
+                                        .span = span,
+                                        .kind = kind,
+                                        .device = device,
+                                        .refs = 1,
+                                        .backing = offset,
+                                        .reservation = offset };
         return &allocs.all[i];
 }
 
 static void drop_data(const struct alloc *a)
 {
-        (void) fallocate(allocs.data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) a->offset, (off_t) round_up(a->span, 4096));
+        (void) fallocate(allocs.data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) a->offset,
+                         (off_t) round_up(a->span, 4096));
 }
 
 void alloc_remove(struct alloc *a)
@@ -163,7 +170,8 @@ struct alloc *alloc_around(CUdeviceptr ptr)
         return has_memory && offset - a->offset < a->bytes ? a : NULL;
 }
 
-CUresult alloc_new(enum alloc_kind kind, uint64_t bytes, struct cuda_context *context, uint32_t device, CUdeviceptr *ret)
+CUresult alloc_new(enum alloc_kind kind, uint64_t bytes, struct cuda_context *context, uint32_t device,
+                   CUdeviceptr *ret)
 {
         if (bytes == 0 || !ret)
                 return CUDA_INVALID_VALUE;
@@ -175,9 +183,11 @@ CUresult alloc_new(enum alloc_kind kind, uint64_t bytes, struct cuda_context *co
         if (!a)
                 return CUDA_OUT_OF_MEMORY;
         a->context = context;
-        int r = memory_take(&cuda.card, cuda.proc, device, kind == ALLOC_MANAGED ? MEMORY_MANAGED : MEMORY_LISTED, bytes);
+        int r = memory_take(&cuda.card, cuda.proc, device, kind == ALLOC_MANAGED ? MEMORY_MANAGED : MEMORY_LISTED,
+                            bytes);
         if (r == 0 && kind == ALLOC_MANAGED &&
-            mmap(allocs.base + a->offset, a->span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocs.data_fd, (off_t) a->offset) == MAP_FAILED) {
+            mmap(allocs.base + a->offset, a->span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, allocs.data_fd,
+                 (off_t) a->offset) == MAP_FAILED) {
                 memory_give(&cuda.card, cuda.proc, device, MEMORY_MANAGED, bytes);
                 r = -errno;
         }
@@ -192,16 +202,19 @@ CUresult alloc_new(enum alloc_kind kind, uint64_t bytes, struct cuda_context *co
 void alloc_delete(struct alloc *a)
 {
         if (a->kind == ALLOC_MANAGED)
-                (void) mmap(allocs.base + a->offset, a->span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+                (void) mmap(allocs.base + a->offset, a->span, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         drop_data(a);
-        memory_give(&cuda.card, cuda.proc, a->device, a->kind == ALLOC_MANAGED ? MEMORY_MANAGED : MEMORY_LISTED, a->bytes);
+        memory_give(&cuda.card, cuda.proc, a->device, a->kind == ALLOC_MANAGED ? MEMORY_MANAGED : MEMORY_LISTED,
+                    a->bytes);
         alloc_remove(a);
 }
 
 void alloc_drop_context(struct cuda_context *context)
 {
         for (size_t i = allocs.n; i-- > 0;)
-                if (allocs.all[i].context == context && (allocs.all[i].kind == ALLOC_PLAIN || allocs.all[i].kind == ALLOC_MANAGED))
+                if (allocs.all[i].context == context &&
+                    (allocs.all[i].kind == ALLOC_PLAIN || allocs.all[i].kind == ALLOC_MANAGED))
                         alloc_delete(&allocs.all[i]);
 }
 
@@ -216,7 +229,7 @@ static int read_extents(const struct alloc *a, uint8_t *to)
         while (at < end) {
                 off_t data = lseek(allocs.data_fd, at, SEEK_DATA);
                 if (data < 0 || data >= end)
-                        break;                  /* nothing but holes: the rest stays zero */
+                        break; /* nothing but holes: the rest stays zero */
                 off_t hole = lseek(allocs.data_fd, data, SEEK_HOLE);
                 if (hole < 0 || hole > end)
                         hole = end;
@@ -244,7 +257,7 @@ int alloc_save(void **ret_copy, size_t *ret_bytes)
         if (copy == MAP_FAILED)
                 return -ENOMEM;
         (void) madvise(copy, total, MADV_HUGEPAGE);
-        memset(copy, 0, total);                 /* touched, also where the device was never written: this is what parking costs */
+        memset(copy, 0, total); /* touched, also where the device was never written: this is what parking costs */
         size_t at = 0;
         int r = 0;
         for (size_t i = 0; r == 0 && i < allocs.n; i++)
@@ -281,7 +294,8 @@ int alloc_load(void *copy, size_t bytes)
                         continue;
                 for (uint64_t at = 0; at < a->bytes; at += COPY_CHUNK) {
                         size_t n = a->bytes - at < COPY_CHUNK ? (size_t) (a->bytes - at) : COPY_CHUNK;
-                        if (!is_zero(from + at, n) && pwrite(allocs.data_fd, from + at, n, (off_t) (a->backing + at)) != (ssize_t) n)
+                        if (!is_zero(from + at, n) &&
+                            pwrite(allocs.data_fd, from + at, n, (off_t) (a->backing + at)) != (ssize_t) n)
                                 r = -EIO;
                 }
                 from += a->bytes;

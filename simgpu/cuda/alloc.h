@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -13,31 +14,31 @@
 #include "card/memory.h"
 
 enum alloc_kind {
-        ALLOC_PLAIN,                            /* cuMemAlloc and its relatives */
+        ALLOC_PLAIN, /* cuMemAlloc and its relatives */
         ALLOC_MANAGED,
-        ALLOC_RESERVED,                         /* an address range without memory (VMM) */
-        ALLOC_MAPPED,                           /* a range with a handle's memory behind it */
-        ALLOC_HANDLE,                           /* physical memory of cuMemCreate; its address is only a place in the memfd */
+        ALLOC_RESERVED, /* an address range without memory (VMM) */
+        ALLOC_MAPPED,   /* a range with a handle's memory behind it */
+        ALLOC_HANDLE,   /* physical memory of cuMemCreate; its address is only a place in the memfd */
 };
 
 struct alloc {
-        uint64_t offset;                        /* from the base of the reservation */
-        uint64_t bytes;                         /* as asked for: the books are exact */
-        uint64_t span;                          /* address space taken: bytes rounded up */
+        uint64_t offset; /* from the base of the reservation */
+        uint64_t bytes;  /* as asked for: the books are exact */
+        uint64_t span;   /* address space taken: bytes rounded up */
         enum alloc_kind kind;
-        uint32_t device;                        /* NVML index */
-        uint32_t refs;                          /* handles: create + retain + mappings */
-        uint64_t backing;                       /* where its bytes are in the memfd */
-        uint64_t reservation;                   /* pieces of one cuMemAddressReserve share it */
+        uint32_t device;      /* NVML index */
+        uint32_t refs;        /* handles: create + retain + mappings */
+        uint64_t backing;     /* where its bytes are in the memfd */
+        uint64_t reservation; /* pieces of one cuMemAddressReserve share it */
         struct cuda_context *context;
 };
 
 struct allocs {
-        struct alloc *all;                      /* sorted by offset */
+        struct alloc *all; /* sorted by offset */
         size_t n, capacity;
         uint8_t *base;
         uint64_t span;
-        int data_fd;                            /* -1 = not set up */
+        int data_fd; /* -1 = not set up */
 };
 extern struct allocs allocs;
 
@@ -49,14 +50,15 @@ CUresult alloc_setup(void);
  * @align  power of two. Returns NULL without memory or address space.
  */
 struct alloc *alloc_add(enum alloc_kind kind, uint64_t bytes, uint64_t align, uint32_t device);
-bool alloc_grow(size_t more);                           /* make sure that many entries fit; may move the table */
+bool alloc_grow(size_t more); /* make sure that many entries fit; may move the table */
 void alloc_remove(struct alloc *a);
-struct alloc *alloc_at(uint64_t offset);                /* starts exactly there, and is no handle */
+struct alloc *alloc_at(uint64_t offset); /* starts exactly there, and is no handle */
 struct alloc *alloc_handle_at(uint64_t offset);
-struct alloc *alloc_around(CUdeviceptr ptr);            /* the range with memory that holds ptr; NULL = none */
+struct alloc *alloc_around(CUdeviceptr ptr); /* the range with memory that holds ptr; NULL = none */
 
 /* alloc_new / alloc_delete - with the books of the card */
-CUresult alloc_new(enum alloc_kind kind, uint64_t bytes, struct cuda_context *context, uint32_t device, CUdeviceptr *ret);
+CUresult alloc_new(enum alloc_kind kind, uint64_t bytes, struct cuda_context *context, uint32_t device,
+                   CUdeviceptr *ret);
 void alloc_delete(struct alloc *a);
 
 /* alloc_drop_context - free all that a context still holds */
@@ -66,13 +68,13 @@ static inline CUdeviceptr alloc_ptr(const struct alloc *a)
 {
         return (CUdeviceptr) (uintptr_t) allocs.base + a->offset;
 }
-bool alloc_is_device(CUdeviceptr ptr);                  /* does the address lie in our reservation? */
+bool alloc_is_device(CUdeviceptr ptr); /* does the address lie in our reservation? */
 
 /*
  * The copy to host memory that a checkpoint makes, and back. Called by the helper with the gate closed.
  * alloc_save  allocates and touches anonymous memory of all bytes held; -ENOMEM leaves everything as it was
  */
 int alloc_save(void **ret_copy, size_t *ret_bytes);
-void alloc_release_data(void);                          /* after the save: the "device" gives its memory back */
-int alloc_load(void *copy, size_t bytes);               /* fills the device again and frees the copy */
+void alloc_release_data(void);            /* after the save: the "device" gives its memory back */
+int alloc_load(void *copy, size_t bytes); /* fills the device again and frees the copy */
 void alloc_remap(const uint32_t map[CARD_DEVICES_MAX]);

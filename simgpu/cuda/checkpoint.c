@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint - the six calls as seen by their caller: find the target's helper thread, ask, wait for its answer */
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static CUresult converse(int fd, const struct wire_request *request, struct wire
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
-                        return CUDA_OPERATING_SYSTEM;   /* the target died on the way */
+                        return CUDA_OPERATING_SYSTEM; /* the target died on the way */
                 got += (size_t) n;
         }
         return ret->rc;
@@ -63,7 +64,7 @@ static CUresult ask(const char *symbol, int pid, struct wire_request *request, u
                         if (!card->file->device[d].persistence)
                                 return CUDA_NOT_INITIALIZED;
 
-        uint32_t tgid = proc_tgid((uint32_t) pid);      /* thread ids pass for processes, as they do with the driver */
+        uint32_t tgid = proc_tgid((uint32_t) pid); /* thread ids pass for processes, as they do with the driver */
         const struct card_proc *target = tgid ? proc_find(card, tgid) : NULL;
         if (!target) {
                 /* The driver is known to call a process without CUDA "running"; it has no restore thread, though. */
@@ -93,7 +94,7 @@ CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
         uint32_t value = 0;
         if (!tid)
                 return CUDA_INVALID_VALUE;
-        CUresult rc = ask(__func__, pid, &(struct wire_request) { .op = WIRE_THREAD }, &value);
+        CUresult rc = ask(__func__, pid, &(struct wire_request){ .op = WIRE_THREAD }, &value);
         if (rc == CUDA_OK)
                 *tid = (int) value;
         return rc;
@@ -105,7 +106,7 @@ CUresult cuCheckpointProcessGetState(int pid, int *state)
         uint32_t value = 0;
         if (!state)
                 return CUDA_INVALID_VALUE;
-        CUresult rc = ask(__func__, pid, &(struct wire_request) { .op = WIRE_STATE }, &value);
+        CUresult rc = ask(__func__, pid, &(struct wire_request){ .op = WIRE_STATE }, &value);
         if (rc == CUDA_OK)
                 *state = (int) value;
         return rc;
@@ -114,14 +115,15 @@ CUresult cuCheckpointProcessGetState(int pid, int *state)
 CUDA_EXPORT CUresult cuCheckpointProcessLock(int pid, const CUcheckpointLockArgs *args);
 CUresult cuCheckpointProcessLock(int pid, const CUcheckpointLockArgs *args)
 {
-        return ask(__func__, pid, &(struct wire_request) { .op = WIRE_LOCK, .timeout_ms = args ? args->timeoutMs : 0 }, NULL);
+        return ask(__func__, pid, &(struct wire_request){ .op = WIRE_LOCK, .timeout_ms = args ? args->timeoutMs : 0 },
+                   NULL);
 }
 
 CUDA_EXPORT CUresult cuCheckpointProcessCheckpoint(int pid, const CUcheckpointCheckpointArgs *args);
 CUresult cuCheckpointProcessCheckpoint(int pid, const CUcheckpointCheckpointArgs *args)
 {
         (void) args;
-        return ask(__func__, pid, &(struct wire_request) { .op = WIRE_CHECKPOINT }, NULL);
+        return ask(__func__, pid, &(struct wire_request){ .op = WIRE_CHECKPOINT }, NULL);
 }
 
 CUDA_EXPORT CUresult cuCheckpointProcessRestore(int pid, const CUcheckpointRestoreArgs *args);
@@ -141,5 +143,5 @@ CUDA_EXPORT CUresult cuCheckpointProcessUnlock(int pid, const CUcheckpointUnlock
 CUresult cuCheckpointProcessUnlock(int pid, const CUcheckpointUnlockArgs *args)
 {
         (void) args;
-        return ask(__func__, pid, &(struct wire_request) { .op = WIRE_UNLOCK }, NULL);
+        return ask(__func__, pid, &(struct wire_request){ .op = WIRE_UNLOCK }, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/context.h"
 
 #include <errno.h>
@@ -13,12 +14,13 @@
 
 static _Thread_local struct cuda_context *stack[STACK_MAX];
 static _Thread_local size_t stack_n;
-static struct cuda_context *all;                /* under cuda.lock */
-static struct cuda_context primary[CARD_DEVICES_MAX];   /* by ordinal */
+static struct cuda_context *all;                      /* under cuda.lock */
+static struct cuda_context primary[CARD_DEVICES_MAX]; /* by ordinal */
 
 struct cuda_context *context_current(void)
 {
-        return stack_n > 0 && stack[stack_n - 1] && stack[stack_n - 1]->alive == CONTEXT_ALIVE ? stack[stack_n - 1] : NULL;
+        return stack_n > 0 && stack[stack_n - 1] && stack[stack_n - 1]->alive == CONTEXT_ALIVE ? stack[stack_n - 1]
+                                                                                               : NULL;
 }
 
 void context_remap(const uint32_t map[CARD_DEVICES_MAX])
@@ -42,15 +44,19 @@ static CUresult bring_up(struct cuda_context *ctx, int ordinal, unsigned flags)
         uint32_t device = cuda.device[ordinal];
         if (f->device[device].settings.compute_mode == COMPUTE_PROHIBITED)
                 return CUDA_DEVICE_UNAVAILABLE;
-        for (uint32_t i = 0; f->device[device].settings.compute_mode == COMPUTE_EXCLUSIVE_PROCESS && i < CARD_PROCS_MAX; i++)
-                if (&f->proc[i] != cuda.proc && atomic_load(&f->proc[i].pid) != 0 && atomic_load(&f->proc[i].use[device].contexts) > 0)
+        for (uint32_t i = 0; f->device[device].settings.compute_mode == COMPUTE_EXCLUSIVE_PROCESS && i < CARD_PROCS_MAX;
+             i++)
+                if (&f->proc[i] != cuda.proc && atomic_load(&f->proc[i].pid) != 0 &&
+                    atomic_load(&f->proc[i].use[device].contexts) > 0)
                         return CUDA_DEVICE_UNAVAILABLE;
         if (fault_hit(&cuda.card, FAULT_LOST, (int32_t) device, 0, NULL, NULL))
                 return CUDA_UNKNOWN;
         int r = memory_take(&cuda.card, cuda.proc, device, MEMORY_CONTEXT, 0);
         if (r < 0)
                 return r == -ENOMEM ? CUDA_OUT_OF_MEMORY : CUDA_UNKNOWN;
-        *ctx = (struct cuda_context) { .alive = CONTEXT_ALIVE, .device = device, .ordinal = ordinal, .flags = flags, .next = all };
+        *ctx = (struct cuda_context){
+                .alive = CONTEXT_ALIVE, .device = device, .ordinal = ordinal, .flags = flags, .next = all
+        };
         all = ctx;
         return CUDA_OK;
 }
@@ -111,7 +117,7 @@ CUDA_EXPORT CUresult cuCtxCreate_v4(CUcontext *ret, void *params, unsigned flags
 CUresult cuCtxCreate_v4(CUcontext *ret, void *params, unsigned flags, CUdevice dev)
 {
         CALL_BEGIN;
-        (void) params;                          /* execution affinity and graphics sharing have no meaning here */
+        (void) params; /* execution affinity and graphics sharing have no meaning here */
         return create(ret, flags, dev);
 }
 

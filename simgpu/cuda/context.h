@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* context - contexts, the stack of current ones per thread, and the primary context of each device */
@@ -7,13 +8,13 @@
 #define CONTEXT_ALIVE 0x63747831u
 
 struct cuda_context {
-        uint32_t alive;                         /* CONTEXT_ALIVE; anything else is a stale handle */
-        uint32_t device;                        /* NVML index */
+        uint32_t alive;  /* CONTEXT_ALIVE; anything else is a stale handle */
+        uint32_t device; /* NVML index */
         int ordinal;
         unsigned flags;
-        unsigned refs;                          /* primary contexts */
+        unsigned refs; /* primary contexts */
         bool is_primary;
-        struct cuda_context *next;              /* all contexts, so that a handle can be checked without following it */
+        struct cuda_context *next; /* all contexts, so that a handle can be checked without following it */
 };
 
 /* context_current - of this thread; NULL = none */

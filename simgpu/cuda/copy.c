@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy - memcpy and memset in all directions; streams change nothing, everything is done when the call returns */
 
 #include <stdlib.h>
@@ -103,10 +104,15 @@ static CUresult fill(CUdeviceptr to, size_t pitch, uint32_t pattern, size_t widt
         return rc;
 }
 
-#define COPY(name, args, work) \
-        CUDA_EXPORT CUresult name args; \
-        CUresult name args { CALL_BEGIN; return work; }
+#define COPY(name, args, work)                                                                                         \
+        CUDA_EXPORT CUresult name args;                                                                                \
+        CUresult name args                                                                                             \
+        {                                                                                                              \
+                CALL_BEGIN;                                                                                            \
+                return work;                                                                                           \
+        }
 
+/* clang-format off */
 COPY(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t n), put(to, from, n))
 COPY(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t n), get(to, from, n))
 COPY(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t n), across(to, from, n))
@@ -127,3 +133,4 @@ COPY(cuMemsetD32Async, (CUdeviceptr to, unsigned value, size_t n, CUstream s), (
 COPY(cuMemsetD2D8_v2, (CUdeviceptr to, size_t pitch, unsigned char value, size_t w, size_t h), fill(to, pitch, value, 1, w, h))
 COPY(cuMemsetD2D16_v2, (CUdeviceptr to, size_t pitch, unsigned short value, size_t w, size_t h), fill(to, pitch, value, 2, w, h))
 COPY(cuMemsetD2D32_v2, (CUdeviceptr to, size_t pitch, unsigned value, size_t w, size_t h), fill(to, pitch, value, 4, w, h))
+/* clang-format on */

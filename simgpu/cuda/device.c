@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device - the questions about devices that need no context */
 
 #include <stdio.h>
@@ -50,7 +51,10 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 
 static int hex(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 static CUresult uuid_get(CUuuid *uuid, CUdevice dev)
@@ -156,6 +160,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev)
                 return CUDA_INVALID_DEVICE;
         if (!value || attribute <= 0 || attribute > 256)
                 return CUDA_INVALID_VALUE;
+        /* clang-format off */
         switch (attribute) {
         case 1: *value = 1024; break;                           /* threads per block */
         case 2: case 3: *value = 1024; break;
@@ -185,6 +190,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev)
         case 15: case 19: case 31: case 41: case 78: case 83: case 90: case 102: case 115: *value = 1; break;
         default: *value = 0;
         }
+        /* clang-format on */
         return CUDA_OK;
 }
 
@@ -203,7 +209,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 CUDA_EXPORT CUresult cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice dev);
 CUresult cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice dev)
 {
-        (void) luid, (void) mask, (void) dev;                   /* Windows only; the real one says the same */
+        (void) luid, (void) mask, (void) dev; /* Windows only; the real one says the same */
         CALL_BEGIN;
         return CUDA_NOT_SUPPORTED;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* entry - the ways in: cuInit, versions, error names, cuGetProcAddress */
 
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "cuda/state.h"
 #include "cuda/stub.h"
 
+/* clang-format off */
 #define ERROR_NAMES(X) \
         X(0, "CUDA_SUCCESS", "no error") \
         X(1, "CUDA_ERROR_INVALID_VALUE", "invalid argument") \
@@ -31,6 +33,7 @@
         X(802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized") \
         X(803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination") \
         X(999, "CUDA_ERROR_UNKNOWN", "unknown error")
+/* clang-format on */
 
 static const struct {
         CUresult rc;
@@ -85,11 +88,16 @@ CUresult cuDriverGetVersion(int *version)
         return CUDA_OK;
 }
 
+static bool is_missing(const char *name)
+{
+        struct card *card = state_card();
+        return card && fault_hit(card, FAULT_MISSING_SYMBOL, -1, (uint32_t) getpid(), name, NULL);
+}
+
 static bool is_hidden(const char *symbol)
 {
         struct card *card = state_card();
-        return card && (abi_hides(card->file, symbol) ||
-                        fault_hit(card, FAULT_MISSING_SYMBOL, -1, (uint32_t) getpid(), symbol, NULL));
+        return card && (abi_hides(card->file, symbol) || is_missing(symbol));
 }
 
 /* First row of a base name; the table is sorted. */
@@ -116,20 +124,24 @@ static CUresult look_up(const char *base, void **pfn, int version, uint64_t flag
                 return CUDA_INVALID_VALUE;
         const struct cuda_name *best = NULL;
         bool is_known = false;
-        for (size_t i = first_row(base); i < n_cuda_names && strcmp(cuda_names[i].base, base) == 0; i++) {
+        size_t first = is_missing(base) ? n_cuda_names : first_row(base);
+        for (size_t i = first; i < n_cuda_names && strcmp(cuda_names[i].base, base) == 0; i++) {
                 const struct cuda_name *row = &cuda_names[i];
                 if (is_hidden(row->symbol) || row->version > driver_version())
                         continue;
                 is_known = true;
                 if (row->version > version || (row->flags != 0 && flags != 2))
                         continue;
-                if (!best || row->version > best->version || (row->version == best->version && row->flags > best->flags))
+                if (!best || row->version > best->version ||
+                    (row->version == best->version && row->flags > best->flags))
                         best = row;
         }
         if (best)
                 memcpy(pfn, &best->function, sizeof *pfn);
         if (status)
-                *status = best ? CU_GET_PROC_ADDRESS_FOUND : is_known ? CU_GET_PROC_ADDRESS_TOO_OLD : CU_GET_PROC_ADDRESS_NOT_FOUND;
+                *status = best       ? CU_GET_PROC_ADDRESS_FOUND
+                          : is_known ? CU_GET_PROC_ADDRESS_TOO_OLD
+                                     : CU_GET_PROC_ADDRESS_NOT_FOUND;
         return CUDA_OK;
 }
 

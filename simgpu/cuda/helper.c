@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper - the thread inside a CUDA process that does the work of a checkpoint
  *
@@ -33,9 +34,9 @@ static struct {
 } start = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static int listen_fd = -1;
-static void *copy;                              /* device memory while checkpointed */
+static void *copy; /* device memory while checkpointed */
 static size_t copy_bytes;
-static bool is_doomed;                          /* a restore found no room: nothing works any more, as the driver has it */
+static bool is_doomed; /* a restore found no room: nothing works any more, as the driver has it */
 
 static uint32_t self(void)
 {
@@ -84,7 +85,7 @@ static CUresult checkpoint_target(void)
         if (atomic_load(&cuda.proc->state) != CARD_LOCKED)
                 return CUDA_ILLEGAL_STATE;
         if (hit(FAULT_CHECKPOINT_FAIL, WIRE_CHECKPOINT, &fault)) {
-                atomic_store(&cuda.proc->state, CARD_FAILED);   /* no way back is known: only a kill helps */
+                atomic_store(&cuda.proc->state, CARD_FAILED); /* no way back is known: only a kill helps */
                 return fault.a ? (CUresult) fault.a : CUDA_OPERATING_SYSTEM;
         }
         if (hit(FAULT_CHECKPOINT_SLOW, WIRE_CHECKPOINT, &fault))
@@ -130,7 +131,8 @@ static bool pairs_to_map(const struct wire_request *request, uint32_t map[CARD_D
                 }
                 if (from == CARD_DEVICES_MAX || to == CARD_DEVICES_MAX || named[from])
                         return false;
-                if (f->device[from].cc_major != f->device[to].cc_major || f->device[from].cc_minor != f->device[to].cc_minor)
+                if (f->device[from].cc_major != f->device[to].cc_major ||
+                    f->device[from].cc_minor != f->device[to].cc_minor)
                         return false;
                 named[from] = true;
                 map[from] = to;
@@ -226,9 +228,10 @@ static struct wire_reply carry_out(const struct wire_request *request)
                 reply.value = state_shown();
                 return reply;
         }
-        static const enum trace_kind begin[WIRE_OP_N] = {
-                [WIRE_LOCK] = TRACE_LOCK_BEGIN, [WIRE_CHECKPOINT] = TRACE_CHECKPOINT_BEGIN,
-                [WIRE_RESTORE] = TRACE_RESTORE_BEGIN, [WIRE_UNLOCK] = TRACE_UNLOCK_BEGIN };
+        static const enum trace_kind begin[WIRE_OP_N] = { [WIRE_LOCK] = TRACE_LOCK_BEGIN,
+                                                          [WIRE_CHECKPOINT] = TRACE_CHECKPOINT_BEGIN,
+                                                          [WIRE_RESTORE] = TRACE_RESTORE_BEGIN,
+                                                          [WIRE_UNLOCK] = TRACE_UNLOCK_BEGIN };
         trace_add(&cuda.card, begin[op], self(), -1, 0, held_bytes());
         if (hit(FAULT_NO_EFFECT, op, NULL))
                 reply.rc = CUDA_OK;
@@ -255,10 +258,11 @@ static void answer(int fd)
         (void) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         if (recv(fd, &request, sizeof request, MSG_WAITALL) != (ssize_t) sizeof request)
                 return;
-        bool allowed = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (peer.uid == 0 || peer.uid == geteuid());
+        bool allowed =
+                getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (peer.uid == 0 || peer.uid == geteuid());
         if (allowed) {
                 bool sane = request.op < WIRE_OP_N && request.n_pairs <= CARD_DEVICES_MAX;
-                reply = sane ? carry_out(&request) : (struct wire_reply) { .rc = CUDA_INVALID_VALUE };
+                reply = sane ? carry_out(&request) : (struct wire_reply){ .rc = CUDA_INVALID_VALUE };
         }
         (void) send(fd, &reply, sizeof reply, MSG_NOSIGNAL);
 }

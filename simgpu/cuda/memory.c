@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory - cuMemAlloc and everything that is like it: pitched, managed, host, stream-ordered, pools */
 
 #include <stdlib.h>
@@ -75,7 +76,7 @@ CUDA_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned 
 CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 {
         CALL_BEGIN;
-        if (flags != 1 && flags != 2)           /* global, host */
+        if (flags != 1 && flags != 2) /* global, host */
                 return CUDA_INVALID_VALUE;
         return take(ALLOC_MANAGED, ret, bytes);
 }
@@ -92,7 +93,7 @@ CUDA_EXPORT CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream);
 CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
         CALL_BEGIN;
-        (void) stream;                          /* a real pool keeps the bytes until it is trimmed or synchronised; ours gives them back */
+        (void) stream; /* a real pool keeps the bytes until it is trimmed or synchronised; ours gives them back */
         return give(ptr);
 }
 

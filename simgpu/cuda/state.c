@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/state.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static struct {
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local unsigned depth;            /* a call that uses another exported call passes the gate once */
+static _Thread_local unsigned depth; /* a call that uses another exported call passes the gate once */
 static volatile bool is_forked;
 
 /* A child has neither the helper thread nor the memory. Any lock may be held for ever in it, so nothing is touched but this. */

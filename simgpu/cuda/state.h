@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -14,11 +15,11 @@
 
 struct cuda_state {
         struct card card;
-        struct card_proc *proc;                 /* NULL until cuInit */
-        bool ready;                             /* cuInit succeeded */
+        struct card_proc *proc; /* NULL until cuInit */
+        bool ready;             /* cuInit succeeded */
         int n_devices;
-        uint32_t device[CARD_DEVICES_MAX];      /* CUDA ordinal -> NVML index */
-        pthread_mutex_t lock;                   /* allocations, contexts, streams */
+        uint32_t device[CARD_DEVICES_MAX]; /* CUDA ordinal -> NVML index */
+        pthread_mutex_t lock;              /* allocations, contexts, streams */
 };
 extern struct cuda_state cuda;
 
@@ -31,10 +32,10 @@ CUresult state_init(void);
 /* call_enter - 0, or the code to answer with: 3 before cuInit and in a forked child, or what a fault says. Waits at a closed gate. */
 CUresult call_enter(const char *name);
 void call_leave(CUresult *rc);
-#define CALL_BEGIN \
-        CUresult call_rc_ __attribute__((__cleanup__(call_leave))) = call_enter(__func__); \
-        if (call_rc_ != CUDA_OK) \
-                return call_rc_
+#define CALL_BEGIN                                                                                                     \
+        CUresult call_rc_ __attribute__((__cleanup__(call_leave))) = call_enter(__func__);                             \
+        if (call_rc_ != CUDA_OK)                                                                                       \
+        return call_rc_
 
 /* gate_close - no new call passes; waits until those inside have left. @timeout_ms 0 = for ever. False: timed out, open again. */
 bool gate_close(uint32_t timeout_ms);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream - streams and events: handles that are always finished, since every call is done when it returns */
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static CUresult stream_new(CUstream *ret, unsigned flags, int priority)
         struct cuda_stream *s = malloc(sizeof *s);
         if (!s)
                 return CUDA_OUT_OF_MEMORY;
-        *s = (struct cuda_stream) { .flags = flags, .priority = priority };
+        *s = (struct cuda_stream){ .flags = flags, .priority = priority };
         *ret = s;
         return CUDA_OK;
 }

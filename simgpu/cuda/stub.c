@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda/stub.h"
 
 #include <pthread.h>
@@ -31,8 +32,10 @@ CUresult stub_answer(const char *name)
         bool is_work = strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cuModuleLoad", 12) == 0 ||
                        strncmp(name, "cuLibraryLoad", 13) == 0 || strncmp(name, "cuGraphLaunch", 13) == 0;
         if (is_first(name) || strict)
-                fprintf(stderr, is_work ? "simgpu: %s: this card is simulated: memory is kept, nothing is computed (801)\n"
-                                        : "simgpu: %s is not simulated (801)\n", name);
+                fprintf(stderr,
+                        is_work ? "simgpu: %s: this card is simulated: memory is kept, nothing is computed (801)\n"
+                                : "simgpu: %s is not simulated (801)\n",
+                        name);
         if (strict)
                 abort();
         return CUDA_NOT_SUPPORTED;

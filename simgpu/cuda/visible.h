@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* visible - CUDA's own order and selection of devices: CUDA_DEVICE_ORDER and CUDA_VISIBLE_DEVICES */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vmm - addresses and memory apart: the memory is real (and counted) at cuMemCreate, mapping costs nothing */
 
 #include <string.h>
@@ -17,7 +18,8 @@ CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *p
         return CUDA_OK;
 }
 
-CUDA_EXPORT CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, CUdeviceptr hint, unsigned long long flags);
+CUDA_EXPORT CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, CUdeviceptr hint,
+                                         unsigned long long flags);
 CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, CUdeviceptr hint, unsigned long long flags)
 {
         CALL_BEGIN;
@@ -47,8 +49,10 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
         return ok ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-CUDA_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUmemAllocationProp *prop, unsigned long long flags);
-CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUmemAllocationProp *prop, unsigned long long flags)
+CUDA_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUmemAllocationProp *prop,
+                                 unsigned long long flags);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUmemAllocationProp *prop,
+                     unsigned long long flags)
 {
         CALL_BEGIN;
         if (!ret || !prop || flags != 0 || bytes == 0 || bytes % GRANULE != 0)
@@ -58,7 +62,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUme
         if (prop->location.id < 0 || prop->location.id >= cuda.n_devices)
                 return CUDA_INVALID_DEVICE;
         (void) pthread_mutex_lock(&cuda.lock);
-        CUdeviceptr ptr;                        /* the device of prop, not of the current context: a trap for accountants */
+        CUdeviceptr ptr; /* the device of prop, not of the current context: a trap for accountants */
         CUresult rc = alloc_new(ALLOC_HANDLE, bytes, NULL, cuda.device[prop->location.id], &ptr);
         if (rc == CUDA_OK)
                 *ret = ptr - (uintptr_t) allocs.base;
@@ -95,11 +99,13 @@ static bool split(struct alloc **range, uint64_t offset, uint64_t bytes)
         struct alloc pieces[3];
         size_t n = 0;
         if (offset > a.offset)
-                pieces[n++] = (struct alloc) { .offset = a.offset, .bytes = offset - a.offset, .kind = ALLOC_RESERVED };
+                pieces[n++] = (struct alloc){ .offset = a.offset, .bytes = offset - a.offset, .kind = ALLOC_RESERVED };
         size_t middle = n;
-        pieces[n++] = (struct alloc) { .offset = offset, .bytes = bytes, .kind = ALLOC_RESERVED };
+        pieces[n++] = (struct alloc){ .offset = offset, .bytes = bytes, .kind = ALLOC_RESERVED };
         if (offset + bytes < a.offset + a.bytes)
-                pieces[n++] = (struct alloc) { .offset = offset + bytes, .bytes = a.offset + a.bytes - offset - bytes, .kind = ALLOC_RESERVED };
+                pieces[n++] = (struct alloc){ .offset = offset + bytes,
+                                              .bytes = a.offset + a.bytes - offset - bytes,
+                                              .kind = ALLOC_RESERVED };
         if (!alloc_grow(n - 1))
                 return false;
         size_t at = 0;
@@ -122,14 +128,17 @@ static struct alloc *reserved_around(uint64_t offset, uint64_t bytes)
 {
         for (size_t i = 0; i < allocs.n; i++) {
                 struct alloc *a = &allocs.all[i];
-                if (a->kind == ALLOC_RESERVED && offset >= a->offset && offset - a->offset < a->bytes && bytes <= a->bytes - (offset - a->offset))
+                if (a->kind == ALLOC_RESERVED && offset >= a->offset && offset - a->offset < a->bytes &&
+                    bytes <= a->bytes - (offset - a->offset))
                         return a;
         }
         return NULL;
 }
 
-CUDA_EXPORT CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags);
-CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
+CUDA_EXPORT CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                              unsigned long long flags);
+CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags)
 {
         CALL_BEGIN;
         if (!alloc_is_device(ptr) || bytes == 0 || bytes % GRANULE != 0 || offset != 0 || flags != 0)
@@ -141,7 +150,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
         if (range && h && bytes <= h->bytes)
                 rc = split(&range, at, bytes) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
         if (rc == CUDA_OK) {
-                h = alloc_handle_at(handle);    /* the table may have moved */
+                h = alloc_handle_at(handle); /* the table may have moved */
                 range->kind = ALLOC_MAPPED;
                 range->backing = h->backing;
                 range->device = h->device;
@@ -185,7 +194,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
                 n++;
                 struct alloc *h = alloc_handle_at(backing);
                 if (h) {
-                        handle_drop(h);         /* may move the table */
+                        handle_drop(h); /* may move the table */
                         i = (size_t) -1;
                 }
         }

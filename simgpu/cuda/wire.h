@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* wire - what a checkpoint caller and the helper thread inside the target say to each other */
@@ -15,7 +16,7 @@ enum wire_op { WIRE_THREAD, WIRE_STATE, WIRE_LOCK, WIRE_CHECKPOINT, WIRE_RESTORE
 struct wire_request {
         uint32_t op;
         uint32_t timeout_ms;
-        uint32_t n_pairs;                       /* at most CARD_DEVICES_MAX */
+        uint32_t n_pairs; /* at most CARD_DEVICES_MAX */
         uint32_t reserved;
         CUcheckpointGpuPair pair[CARD_DEVICES_MAX];
 };
@@ -31,7 +32,7 @@ struct wire_reply {
  */
 static inline socklen_t wire_address(struct sockaddr_un *address, uint64_t card_id, uint32_t pid, uint32_t tid)
 {
-        *address = (struct sockaddr_un) { .sun_family = AF_UNIX };
+        *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
         int n = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "simgpu-%016llx-%u-%u",
                          (unsigned long long) card_id, pid, tid);
         return (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) n);

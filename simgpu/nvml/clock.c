@@ -1,14 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock - clocks, power, temperature, modes: settings that are kept, figures that are made up but steady */
 
 #include "nvml/state.h"
 
 #define GRAPHICS_MAX_MHZ 1980u
-#define MEMORY_MAX_MHZ   2619u
-#define IDLE_MHZ         345u
-#define POWER_MIN_MW     200000u
-#define POWER_MAX_MW     700000u
-#define LIMIT_TDP        0xffffff01u
-#define LIMIT_UNLIMITED  0xffffff02u
+#define MEMORY_MAX_MHZ 2619u
+#define IDLE_MHZ 345u
+#define POWER_MIN_MW 200000u
+#define POWER_MAX_MW 700000u
+#define LIMIT_TDP 0xffffff01u
+#define LIMIT_UNLIMITED 0xffffff02u
 
 static const unsigned memory_clocks[] = { 2619, 1593 };
 static const unsigned graphics_clocks[] = { 1980, 1755, 1500, 1200, 900, 600, 345 };
@@ -120,7 +121,9 @@ NVML(nvmlDeviceResetMemoryLockedClocks, (nvmlDevice_t handle))
 
 static int32_t *offset_of(struct card_device *dev, const nvmlClockOffset_t *offset)
 {
-        return offset->type == CLOCK_GRAPHICS ? &dev->settings.gpu_offset_mhz : offset->type == CLOCK_MEM ? &dev->settings.mem_offset_mhz : NULL;
+        return offset->type == CLOCK_GRAPHICS ? &dev->settings.gpu_offset_mhz
+               : offset->type == CLOCK_MEM    ? &dev->settings.mem_offset_mhz
+                                              : NULL;
 }
 
 static nvmlReturn_t offset_check(struct card_device *dev, const nvmlClockOffset_t *offset)
@@ -163,32 +166,35 @@ static nvmlReturn_t reasons(uint64_t *ret, uint64_t value)
         return NVML_OK;
 }
 
-#define REASONS(symbol, value) \
-        NVML(symbol, (nvmlDevice_t handle, uint64_t *ret)) \
-        { \
-                DEVICE_BEGIN(handle); \
-                return reasons(ret, value); \
+#define REASONS(symbol, value)                                                                                         \
+        NVML(symbol, (nvmlDevice_t handle, uint64_t * ret))                                                            \
+        {                                                                                                              \
+                DEVICE_BEGIN(handle);                                                                                  \
+                return reasons(ret, value);                                                                            \
         }
+/* clang-format off */
 REASONS(nvmlDeviceGetCurrentClocksEventReasons, 1)              /* idle */
 REASONS(nvmlDeviceGetCurrentClocksThrottleReasons, 1)
 REASONS(nvmlDeviceGetSupportedClocksEventReasons, 0x1ff)
 REASONS(nvmlDeviceGetSupportedClocksThrottleReasons, 0x1ff)
 REASONS(nvmlDeviceGetTotalEnergyConsumption, (card_now_ns() / 1000000) * 75)
+/* clang-format on */
 
 static uint32_t limit_of(const struct card_device *dev)
 {
         return dev->settings.power_limit_mw ? dev->settings.power_limit_mw : POWER_MAX_MW;
 }
 
-#define NUMBER(symbol, number) \
-        NVML(symbol, (nvmlDevice_t handle, unsigned *ret)) \
-        { \
-                DEVICE_BEGIN(handle); \
-                if (!ret) \
-                        return NVML_INVALID_ARGUMENT; \
-                *ret = (unsigned) (number); \
-                return NVML_OK; \
+#define NUMBER(symbol, number)                                                                                         \
+        NVML(symbol, (nvmlDevice_t handle, unsigned *ret))                                                             \
+        {                                                                                                              \
+                DEVICE_BEGIN(handle);                                                                                  \
+                if (!ret)                                                                                              \
+                        return NVML_INVALID_ARGUMENT;                                                                  \
+                *ret = (unsigned) (number);                                                                            \
+                return NVML_OK;                                                                                        \
         }
+/* clang-format off */
 NUMBER(nvmlDeviceGetPowerUsage, 75000)
 NUMBER(nvmlDeviceGetPowerManagementLimit, limit_of(dev))
 NUMBER(nvmlDeviceGetEnforcedPowerLimit, limit_of(dev))
@@ -198,6 +204,7 @@ NUMBER(nvmlDeviceGetPerformanceState, 0)
 NUMBER(nvmlDeviceGetPowerState, 0)
 NUMBER(nvmlDeviceGetPersistenceMode, dev->persistence)
 NUMBER(nvmlDeviceGetComputeMode, dev->settings.compute_mode)
+/* clang-format on */
 
 NVML(nvmlDeviceGetPowerManagementLimitConstraints, (nvmlDevice_t handle, unsigned *min_mw, unsigned *max_mw))
 {
@@ -248,7 +255,7 @@ NVML(nvmlDeviceSetComputeMode, (nvmlDevice_t handle, unsigned mode))
         if (mode > 3)
                 return NVML_INVALID_ARGUMENT;
         if (mode == 1)
-                return NVML_NOT_SUPPORTED;      /* exclusive thread: gone since long */
+                return NVML_NOT_SUPPORTED; /* exclusive thread: gone since long */
         dev->settings.compute_mode = mode;
         return NVML_OK;
 }
@@ -289,7 +296,7 @@ NVML(nvmlDeviceGetMarginTemperature, (nvmlDevice_t handle, nvmlMarginTemperature
 NVML(nvmlDeviceGetTemperatureThreshold, (nvmlDevice_t handle, unsigned which, unsigned *celsius))
 {
         DEVICE_BEGIN(handle);
-        static const unsigned at[] = { 92, 87, 95, 87 };        /* shutdown, slowdown, memory, GPU */
+        static const unsigned at[] = { 92, 87, 95, 87 }; /* shutdown, slowdown, memory, GPU */
         if (!celsius || which > 7)
                 return NVML_INVALID_ARGUMENT;
         if (which > 3)
@@ -300,12 +307,13 @@ NVML(nvmlDeviceGetTemperatureThreshold, (nvmlDevice_t handle, unsigned which, un
 
 /* A passive board. */
 #define UNUSED __attribute__((unused))
-#define LACKS(symbol, args) \
-        NVML(symbol, args) \
-        { \
-                DEVICE_BEGIN(handle); \
-                return NVML_NOT_SUPPORTED; \
+#define LACKS(symbol, args)                                                                                            \
+        NVML(symbol, args)                                                                                             \
+        {                                                                                                              \
+                DEVICE_BEGIN(handle);                                                                                  \
+                return NVML_NOT_SUPPORTED;                                                                             \
         }
+/* clang-format off */
 LACKS(nvmlDeviceGetFanSpeed, (nvmlDevice_t handle, unsigned *percent UNUSED))
 LACKS(nvmlDeviceGetFanSpeed_v2, (nvmlDevice_t handle, unsigned fan UNUSED, unsigned *percent UNUSED))
 LACKS(nvmlDeviceSetFanSpeed_v2, (nvmlDevice_t handle, unsigned fan UNUSED, unsigned percent UNUSED))
@@ -318,3 +326,4 @@ LACKS(nvmlDeviceGetApplicationsClock, (nvmlDevice_t handle, unsigned type UNUSED
 LACKS(nvmlDeviceGetDefaultApplicationsClock, (nvmlDevice_t handle, unsigned type UNUSED, unsigned *mhz UNUSED))
 LACKS(nvmlDeviceSetApplicationsClocks, (nvmlDevice_t handle, unsigned memory UNUSED, unsigned graphics UNUSED))
 LACKS(nvmlDeviceResetApplicationsClocks, (nvmlDevice_t handle))
+/* clang-format on */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device - who a device is: names, addresses, and the plain facts that monitors print */
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include "nvml/state.h"
 
 #define BRAND_NVIDIA 14
-#define PCI_DEVICE_ID 0x233010deu               /* an H100: nothing here tells parts apart, but tools look it up */
+#define PCI_DEVICE_ID 0x233010deu /* an H100: nothing here tells parts apart, but tools look it up */
 
 NVML(nvmlDeviceGetName, (nvmlDevice_t handle, char *name, unsigned size))
 {
@@ -48,12 +49,15 @@ static nvmlReturn_t pci_info(const struct card_device *dev, nvmlPciInfo_t *pci)
 {
         if (!pci)
                 return NVML_INVALID_ARGUMENT;
-        *pci = (nvmlPciInfo_t) {
-                .domain = dev->pci_domain, .bus = dev->pci_bus, .device = dev->pci_device,
-                .pci_device_id = PCI_DEVICE_ID, .pci_subsystem_id = 0x16c110de };
-        snprintf(pci->bus_id_legacy, sizeof pci->bus_id_legacy, "%04X:%02X:%02X.0",
-                 dev->pci_domain & 0xffff, dev->pci_bus & 0xff, dev->pci_device & 0x1f);
-        snprintf(pci->bus_id, sizeof pci->bus_id, "%08X:%02X:%02X.0", dev->pci_domain, dev->pci_bus & 0xff, dev->pci_device & 0x1f);
+        *pci = (nvmlPciInfo_t){ .domain = dev->pci_domain,
+                                .bus = dev->pci_bus,
+                                .device = dev->pci_device,
+                                .pci_device_id = PCI_DEVICE_ID,
+                                .pci_subsystem_id = 0x16c110de };
+        snprintf(pci->bus_id_legacy, sizeof pci->bus_id_legacy, "%04X:%02X:%02X.0", dev->pci_domain & 0xffff,
+                 dev->pci_bus & 0xff, dev->pci_device & 0x1f);
+        snprintf(pci->bus_id, sizeof pci->bus_id, "%08X:%02X:%02X.0", dev->pci_domain, dev->pci_bus & 0xff,
+                 dev->pci_device & 0x1f);
         return NVML_OK;
 }
 
@@ -107,16 +111,17 @@ NVML(nvmlDeviceGetPciInfoExt, (nvmlDevice_t handle, nvmlPciInfoExt_t *pci))
 }
 
 /* One number of a device per line: name and the number. */
-#define NUMBER(symbol, number) \
-        NVML(symbol, (nvmlDevice_t handle, unsigned *ret)) \
-        { \
-                DEVICE_BEGIN(handle); \
-                if (!ret) \
-                        return NVML_INVALID_ARGUMENT; \
-                *ret = (unsigned) (number); \
-                return NVML_OK; \
+#define NUMBER(symbol, number)                                                                                         \
+        NVML(symbol, (nvmlDevice_t handle, unsigned *ret))                                                             \
+        {                                                                                                              \
+                DEVICE_BEGIN(handle);                                                                                  \
+                if (!ret)                                                                                              \
+                        return NVML_INVALID_ARGUMENT;                                                                  \
+                *ret = (unsigned) (number);                                                                            \
+                return NVML_OK;                                                                                        \
         }
 
+/* clang-format off */
 NUMBER(nvmlDeviceGetIndex, index)
 NUMBER(nvmlDeviceGetMinorNumber, dev->minor)
 NUMBER(nvmlDeviceGetBrand, BRAND_NVIDIA)
@@ -136,6 +141,7 @@ NUMBER(nvmlDeviceGetPcieReplayCounter, 0)
 NUMBER(nvmlDeviceGetMaxMigDeviceCount, 0)
 NUMBER(nvmlDeviceIsMigDeviceHandle, 0)
 NUMBER(nvmlDeviceGetVirtualizationMode, 0)
+/* clang-format on */
 
 NVML(nvmlDeviceGetPcieThroughput, (nvmlDevice_t handle, int counter, unsigned *kb_per_s))
 {
@@ -147,14 +153,15 @@ NVML(nvmlDeviceGetPcieThroughput, (nvmlDevice_t handle, int counter, unsigned *k
 }
 
 /* No instances, no ECC, no fabric, no NUMA node of its own: the same answers as a part that lacks them. */
-#define LACKS(symbol, args) \
-        NVML(symbol, args) \
-        { \
-                DEVICE_BEGIN(handle); \
-                return NVML_NOT_SUPPORTED; \
+#define LACKS(symbol, args)                                                                                            \
+        NVML(symbol, args)                                                                                             \
+        {                                                                                                              \
+                DEVICE_BEGIN(handle);                                                                                  \
+                return NVML_NOT_SUPPORTED;                                                                             \
         }
 #define UNUSED __attribute__((unused))
 
+/* clang-format off */
 LACKS(nvmlDeviceGetMigMode, (nvmlDevice_t handle, unsigned *current UNUSED, unsigned *pending UNUSED))
 LACKS(nvmlDeviceSetMigMode, (nvmlDevice_t handle, unsigned mode UNUSED, nvmlReturn_t *activation UNUSED))
 LACKS(nvmlDeviceGetMigDeviceHandleByIndex, (nvmlDevice_t handle, unsigned i UNUSED, nvmlDevice_t *ret UNUSED))
@@ -169,3 +176,4 @@ LACKS(nvmlDeviceGetDriverModel, (nvmlDevice_t handle, int *current UNUSED, int *
 LACKS(nvmlDeviceGetDriverModel_v2, (nvmlDevice_t handle, int *current UNUSED, int *pending UNUSED))
 LACKS(nvmlDeviceGetNumaNodeId, (nvmlDevice_t handle, unsigned *node UNUSED))
 LACKS(nvmlDeviceGetRemappedRows, (nvmlDevice_t handle, unsigned *a UNUSED, unsigned *b UNUSED, unsigned *c UNUSED, unsigned *d UNUSED))
+/* clang-format on */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event - XIDs and other events; what was posted before a registration is lost, as it is for real */
 
 #include <stdlib.h>
@@ -10,11 +11,11 @@
 
 struct nvml_event_set {
         uint64_t mask[CARD_DEVICES_MAX];
-        uint64_t seen[CARD_DEVICES_MAX];        /* event number at registration, per device */
-        uint64_t next;                          /* the first number not looked at */
+        uint64_t seen[CARD_DEVICES_MAX]; /* event number at registration, per device */
+        uint64_t next;                   /* the first number not looked at */
 };
 
-NVML(nvmlEventSetCreate, (nvmlEventSet_t *ret))
+NVML(nvmlEventSetCreate, (nvmlEventSet_t * ret))
 {
         nvmlReturn_t rc = nvml_enter(__func__, -1);
         if (rc != NVML_OK)
@@ -60,15 +61,18 @@ static bool take_event(nvmlEventSet_t set, nvmlEventData_t *data)
 {
         uint64_t last = atomic_load(&nvml.card.file->event_seq);
         if (last >= CARD_EVENTS_MAX && set->next <= last - CARD_EVENTS_MAX)
-                set->next = last - CARD_EVENTS_MAX + 1;         /* overwritten ones are lost */
+                set->next = last - CARD_EVENTS_MAX + 1; /* overwritten ones are lost */
         for (; set->next <= last; set->next++) {
                 struct card_event e = nvml.card.file->event[set->next % CARD_EVENTS_MAX];
                 if (e.device < 0 || (uint32_t) e.device >= nvml.card.n_devices)
                         continue;
                 if (!(set->mask[e.device] & e.type) || set->next <= set->seen[e.device])
                         continue;
-                *data = (nvmlEventData_t) {
-                        .device = &nvml.handle[e.device], .type = e.type, .data = e.data, .gi = 0xffffffffu, .ci = 0xffffffffu };
+                *data = (nvmlEventData_t){ .device = &nvml.handle[e.device],
+                                           .type = e.type,
+                                           .data = e.data,
+                                           .gi = 0xffffffffu,
+                                           .ci = 0xffffffffu };
                 set->next++;
                 return true;
         }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory - the device's figures */
 
 #include "card/fault.h"
@@ -19,7 +20,7 @@ NVML(nvmlDeviceGetMemoryInfo, (nvmlDevice_t handle, nvmlMemory_t *memory))
                 return NVML_INVALID_ARGUMENT;
         nvmlReturn_t rc = used_bytes(index, &used);
         if (rc == NVML_OK)
-                *memory = (nvmlMemory_t) { .total = dev->total_bytes, .free = dev->total_bytes - used, .used = used };
+                *memory = (nvmlMemory_t){ .total = dev->total_bytes, .free = dev->total_bytes - used, .used = used };
         return rc;
 }
 
@@ -37,7 +38,7 @@ NVML(nvmlDeviceGetMemoryInfo_v2, (nvmlDevice_t handle, nvmlMemory_v2_t *memory))
                 memory->total = dev->total_bytes;
                 memory->reserved = reserved;
                 memory->free = dev->total_bytes - used;
-                memory->used = used - reserved;         /* total = reserved + used + free, as nvidia-smi shows it */
+                memory->used = used - reserved; /* total = reserved + used + free, as nvidia-smi shows it */
         }
         return rc;
 }
@@ -47,6 +48,6 @@ NVML(nvmlDeviceGetBAR1MemoryInfo, (nvmlDevice_t handle, nvmlBAR1Memory_t *memory
         DEVICE_BEGIN(handle);
         if (!memory)
                 return NVML_INVALID_ARGUMENT;
-        *memory = (nvmlBAR1Memory_t) { .total = 256u << 20, .free = 255u << 20, .used = 1u << 20 };
+        *memory = (nvmlBAR1Memory_t){ .total = 256u << 20, .free = 255u << 20, .used = 1u << 20 };
         return NVML_OK;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process - who is on a device: three lists in three layouts, utilisation, accounting */
 
 #include <stdio.h>
@@ -64,7 +65,9 @@ static nvmlReturn_t list(uint32_t index, enum list which, unsigned *count, void 
         }
         for (unsigned i = 0; i < n; i++) {
                 char *to = (char *) infos + i * stride;
-                nvmlProcessDetail_v1_t row = { .pid = rows[i].pid, .used = shown_bytes(&rows[i]), .gi = NO_INSTANCE, .ci = NO_INSTANCE };
+                nvmlProcessDetail_v1_t row = {
+                        .pid = rows[i].pid, .used = shown_bytes(&rows[i]), .gi = NO_INSTANCE, .ci = NO_INSTANCE
+                };
                 memcpy(to, &row, stride);
         }
         free(rows);
@@ -74,15 +77,16 @@ static nvmlReturn_t list(uint32_t index, enum list which, unsigned *count, void 
 
 static size_t stride_v3(uint32_t index)
 {
-        bool wide = nvml.card.file->abi == CARD_ABI_R535 || fault_hit(&nvml.card, FAULT_STRIDE32, (int32_t) index, 0, NULL, NULL);
+        bool wide = nvml.card.file->abi == CARD_ABI_R535 ||
+                    fault_hit(&nvml.card, FAULT_STRIDE32, (int32_t) index, 0, NULL, NULL);
         return wide ? sizeof(nvmlProcessDetail_v1_t) : sizeof(nvmlProcessInfo_v2_t);
 }
 
-#define LIST(symbol, which, stride) \
-        NVML(symbol, (nvmlDevice_t handle, unsigned *count, void *infos)) \
-        { \
-                DEVICE_BEGIN(handle); \
-                return list(index, which, count, infos, stride); \
+#define LIST(symbol, which, stride)                                                                                    \
+        NVML(symbol, (nvmlDevice_t handle, unsigned *count, void *infos))                                              \
+        {                                                                                                              \
+                DEVICE_BEGIN(handle);                                                                                  \
+                return list(index, which, count, infos, stride);                                                       \
         }
 
 LIST(nvmlDeviceGetComputeRunningProcesses, LIST_COMPUTE, sizeof(nvmlProcessInfo_v1_t))
@@ -114,7 +118,7 @@ NVML(nvmlDeviceGetUtilizationRates, (nvmlDevice_t handle, nvmlUtilization_t *rat
         DEVICE_BEGIN(handle);
         if (!rates)
                 return NVML_INVALID_ARGUMENT;
-        *rates = (nvmlUtilization_t) { 0 };     /* nothing is computed */
+        *rates = (nvmlUtilization_t){ 0 }; /* nothing is computed */
         return NVML_OK;
 }
 
@@ -139,14 +143,15 @@ NVML(nvmlDeviceGetDecoderUtilization, (nvmlDevice_t handle, unsigned *percent, u
         return coder(percent, period_us);
 }
 
-NVML(nvmlDeviceGetProcessUtilization, (nvmlDevice_t handle, nvmlProcessUtilization_t *samples, unsigned *n, uint64_t since_us))
+NVML(nvmlDeviceGetProcessUtilization,
+     (nvmlDevice_t handle, nvmlProcessUtilization_t *samples, unsigned *n, uint64_t since_us))
 {
         DEVICE_BEGIN(handle);
         (void) samples, (void) since_us;
         if (!n)
                 return NVML_INVALID_ARGUMENT;
         *n = 0;
-        return NVML_NOT_FOUND;                  /* no samples: what a card says on which nothing runs */
+        return NVML_NOT_FOUND; /* no samples: what a card says on which nothing runs */
 }
 
 NVML(nvmlDeviceGetProcessesUtilizationInfo, (nvmlDevice_t handle, nvmlProcessesUtilization_t *info))
@@ -241,7 +246,9 @@ NVML(nvmlDeviceGetAccountingStats, (nvmlDevice_t handle, unsigned pid, nvmlAccou
         rc = NVML_NOT_FOUND;
         for (unsigned i = 0; i < n; i++)
                 if (rows[i].pid == pid) {
-                        *stats = (nvmlAccountingStats_t) { .max_memory = shown_bytes(&rows[i]), .start_us = start_us(pid), .is_running = 1 };
+                        *stats = (nvmlAccountingStats_t){ .max_memory = shown_bytes(&rows[i]),
+                                                          .start_us = start_us(pid),
+                                                          .is_running = 1 };
                         rc = NVML_OK;
                 }
         free(rows);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "nvml/state.h"
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 struct nvml_state nvml;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned init_count;                     /* under lock */
+static unsigned init_count; /* under lock */
 static atomic_bool is_ready;
 static dev_t card_dev;
 static ino_t card_ino;
@@ -72,7 +73,7 @@ static nvmlReturn_t initialise(const char *symbol)
         nvmlReturn_t rc = open_card();
         (void) pthread_mutex_unlock(&lock);
         if (rc == NVML_OK)
-                rc = meet_faults(symbol, -1);   /* outside the lock: it may hang */
+                rc = meet_faults(symbol, -1); /* outside the lock: it may hang */
         if (rc != NVML_OK)
                 return rc;
         (void) pthread_mutex_lock(&lock);
@@ -83,23 +84,23 @@ static nvmlReturn_t initialise(const char *symbol)
         return NVML_OK;
 }
 
-NVML(nvmlInit, (void))
+NVML(nvmlInit, (void) )
 {
         return initialise(__func__);
 }
 
-NVML(nvmlInit_v2, (void))
+NVML(nvmlInit_v2, (void) )
 {
         return initialise(__func__);
 }
 
 NVML(nvmlInitWithFlags, (unsigned flags))
 {
-        (void) flags;                           /* no GPUs, no attach: nothing here takes long enough to be left out */
+        (void) flags; /* no GPUs, no attach: nothing here takes long enough to be left out */
         return initialise(__func__);
 }
 
-NVML(nvmlShutdown, (void))
+NVML(nvmlShutdown, (void) )
 {
         (void) pthread_mutex_lock(&lock);
         nvmlReturn_t rc = nvml.card.file ? NVML_OK : NVML_UNINITIALIZED;
@@ -116,7 +117,8 @@ nvmlReturn_t nvml_enter(const char *symbol, int32_t device)
         return atomic_load(&is_ready) ? meet_faults(symbol, device) : NVML_UNINITIALIZED;
 }
 
-nvmlReturn_t nvml_enter_device(const char *symbol, nvmlDevice_t handle, uint32_t *ret_index, struct card_device **ret_dev)
+nvmlReturn_t nvml_enter_device(const char *symbol, nvmlDevice_t handle, uint32_t *ret_index,
+                               struct card_device **ret_dev)
 {
         if (!atomic_load(&is_ready))
                 return NVML_UNINITIALIZED;

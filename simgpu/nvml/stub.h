@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* stub - names that simgpu knows and does not simulate; see card/stubs.py */
@@ -6,6 +7,9 @@
 
 nvmlReturn_t stub_answer(const char *name);
 
-#define STUB(symbol) \
-        NVML_EXPORT __attribute__((weak)) int symbol(void); \
-        int symbol(void) { return stub_answer(#symbol); }
+#define STUB(symbol)                                                                                                   \
+        NVML_EXPORT __attribute__((weak)) int symbol(void);                                                            \
+        int symbol(void)                                                                                               \
+        {                                                                                                              \
+                return stub_answer(#symbol);                                                                           \
+        }

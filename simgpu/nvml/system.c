@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system - versions, names of errors and processes, and the ways to a handle */
 
 #include <stdio.h>
@@ -9,14 +10,37 @@
 #include "nvml/state.h"
 
 static const char *const error_texts[] = {
-        [0] = "Success", [1] = "Uninitialized", [2] = "Invalid Argument", [3] = "Not Supported", [4] = "Insufficient Permissions",
-        [5] = "Already Initialized", [6] = "Not Found", [7] = "Insufficient Size", [8] = "Insufficient External Power",
-        [9] = "Driver Not Loaded", [10] = "Timeout", [11] = "Interrupt Request Issue", [12] = "NVML Shared Library Not Found",
-        [13] = "Function Not Found", [14] = "Corrupted infoROM", [15] = "GPU is lost", [16] = "GPU requires restart",
-        [17] = "The operating system has blocked the request.", [18] = "RM has detected an NVML/RM version mismatch.",
-        [19] = "In use by another client", [20] = "Insufficient Memory", [21] = "No data", [22] = "ECC mode is enabled",
-        [23] = "Insufficient Resources", [24] = "Frequency Not Supported", [25] = "Argument Version Mismatch", [26] = "Deprecated",
-        [27] = "Not Ready", [28] = "GPU Not Found", [29] = "Invalid State", [30] = "Reset Type Not Supported",
+        [0] = "Success",
+        [1] = "Uninitialized",
+        [2] = "Invalid Argument",
+        [3] = "Not Supported",
+        [4] = "Insufficient Permissions",
+        [5] = "Already Initialized",
+        [6] = "Not Found",
+        [7] = "Insufficient Size",
+        [8] = "Insufficient External Power",
+        [9] = "Driver Not Loaded",
+        [10] = "Timeout",
+        [11] = "Interrupt Request Issue",
+        [12] = "NVML Shared Library Not Found",
+        [13] = "Function Not Found",
+        [14] = "Corrupted infoROM",
+        [15] = "GPU is lost",
+        [16] = "GPU requires restart",
+        [17] = "The operating system has blocked the request.",
+        [18] = "RM has detected an NVML/RM version mismatch.",
+        [19] = "In use by another client",
+        [20] = "Insufficient Memory",
+        [21] = "No data",
+        [22] = "ECC mode is enabled",
+        [23] = "Insufficient Resources",
+        [24] = "Frequency Not Supported",
+        [25] = "Argument Version Mismatch",
+        [26] = "Deprecated",
+        [27] = "Not Ready",
+        [28] = "GPU Not Found",
+        [29] = "Invalid State",
+        [30] = "Reset Type Not Supported",
 };
 
 NVML_EXPORT const char *nvmlErrorString(nvmlReturn_t rc);
@@ -27,10 +51,10 @@ const char *nvmlErrorString(nvmlReturn_t rc)
         return "Unknown Error";
 }
 
-#define SYSTEM_BEGIN \
-        nvmlReturn_t enter_rc_ = nvml_enter(__func__, -1); \
-        if (enter_rc_ != NVML_OK) \
-                return enter_rc_
+#define SYSTEM_BEGIN                                                                                                   \
+        nvmlReturn_t enter_rc_ = nvml_enter(__func__, -1);                                                             \
+        if (enter_rc_ != NVML_OK)                                                                                      \
+        return enter_rc_
 
 NVML(nvmlSystemGetDriverVersion, (char *version, unsigned size))
 {
@@ -42,7 +66,8 @@ NVML(nvmlSystemGetNVMLVersion, (char *version, unsigned size))
 {
         SYSTEM_BEGIN;
         char text[64];
-        snprintf(text, sizeof text, "%d.%s", abi_of(nvml.card.file)->cuda_version / 1000, abi_of(nvml.card.file)->driver);
+        snprintf(text, sizeof text, "%d.%s", abi_of(nvml.card.file)->cuda_version / 1000,
+                 abi_of(nvml.card.file)->driver);
         return nvml_text(version, size, text);
 }
 
@@ -78,8 +103,8 @@ NVML(nvmlSystemGetProcessName, (unsigned pid, char *name, unsigned size))
                 return NVML_NOT_FOUND;
         size_t n = fread(text, 1, sizeof text - 1, f);
         (void) fclose(f);
-        text[n] = 0;                            /* the first argument ends at its NUL: the program as it was called */
-        snprintf(name, size, "%s", text);       /* cut short, like the real one, which refuses nothing here */
+        text[n] = 0;                      /* the first argument ends at its NUL: the program as it was called */
+        snprintf(name, size, "%s", text); /* cut short, like the real one, which refuses nothing here */
         return NVML_OK;
 }
 
@@ -108,7 +133,7 @@ NVML(nvmlUnitGetCount, (unsigned *n))
         SYSTEM_BEGIN;
         if (!n)
                 return NVML_INVALID_ARGUMENT;
-        *n = 0;                                 /* S-class units */
+        *n = 0; /* S-class units */
         return NVML_OK;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* topology - how devices lie to each other (all on one host bridge, no NVLink), and field values */
 
 #include <sched.h>
@@ -49,7 +50,7 @@ NVML(nvmlDeviceGetP2PStatus, (nvmlDevice_t handle, nvmlDevice_t other, int what,
         DEVICE_BEGIN(handle);
         if (!status || what < 0 || what > 5 || other < nvml.handle || other >= nvml.handle + nvml.card.n_devices)
                 return NVML_INVALID_ARGUMENT;
-        *status = what == 2 || what == 3 ? 5 : 0;       /* NVLink, atomics: not supported; over PCI: fine */
+        *status = what == 2 || what == 3 ? 5 : 0; /* NVLink, atomics: not supported; over PCI: fine */
         return NVML_OK;
 }
 
@@ -112,7 +113,8 @@ NVML(nvmlDeviceGetMemoryAffinity, (nvmlDevice_t handle, unsigned n_words, unsign
 static nvmlReturn_t field(const struct card_device *dev, nvmlFieldValue_t *f)
 {
         uint32_t limit = dev->settings.power_limit_mw ? dev->settings.power_limit_mw : 700000;
-        f->value_type = 1;                      /* unsigned int */
+        f->value_type = 1; /* unsigned int */
+        /* clang-format off */
         switch (f->field) {
         case 82: f->value.ui = 42; break;       /* memory temperature */
         case 185: case 186: f->value.ui = 75000; break;
@@ -122,6 +124,7 @@ static nvmlReturn_t field(const struct card_device *dev, nvmlFieldValue_t *f)
         case 230: f->value.ui = 0; break;       /* recovery action: none */
         default: return NVML_NOT_SUPPORTED;
         }
+        /* clang-format on */
         return NVML_OK;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /*
@@ -31,13 +32,13 @@ static inline void nap(void)
         struct timespec ts = { .tv_nsec = 1000000 };
         (void) nanosleep(&ts, NULL);
 }
-#define WAIT_FOR(fact) \
-        ({ \
-                uint64_t until_ns_ = card_now_ns() + DEADLINE_S * 1000000000ull; \
-                bool fact_; \
-                while (!(fact_ = (fact)) && card_now_ns() < until_ns_) \
-                        nap(); \
-                fact_; \
+#define WAIT_FOR(fact)                                                                                                 \
+        ({                                                                                                             \
+                uint64_t until_ns_ = card_now_ns() + DEADLINE_S * 1000000000ull;                                       \
+                bool fact_;                                                                                            \
+                while (!(fact_ = (fact)) && card_now_ns() < until_ns_)                                                 \
+                        nap();                                                                                         \
+                fact_;                                                                                                 \
         })
 
 /*
@@ -58,22 +59,22 @@ struct hog {
 };
 /* hog_start - `simgpu hog` with these options; returns when it says that it holds its memory */
 struct hog hog_start(const char *option, ...);
-void hog_kill(struct hog *hog);                 /* SIGKILL and reap */
-long status_kib(pid_t pid, const char *field);  /* RssAnon and the like, from /proc/PID/status; -1 = not there */
-bool next_count(struct hog *hog, unsigned long *ret);   /* the next "count N" line */
+void hog_kill(struct hog *hog);                       /* SIGKILL and reap */
+long status_kib(pid_t pid, const char *field);        /* RssAnon and the like, from /proc/PID/status; -1 = not there */
+bool next_count(struct hog *hog, unsigned long *ret); /* the next "count N" line */
 
 /* Truths straight from the file. */
 uint64_t used_bytes(uint32_t device);
-uint64_t bytes_of(pid_t pid, uint32_t device);  /* as NVML would list */
+uint64_t bytes_of(pid_t pid, uint32_t device); /* as NVML would list */
 
 /* Symbols of the libraries of this card; NULL = not there. */
 void *nvml_symbol(const char *name);
-void *cuda_symbol(const char *name);            /* dlsym */
-void *cuda_entry(const char *base, int version);        /* through cuGetProcAddress_v2, as the CUDA runtime does */
+void *cuda_symbol(const char *name);             /* dlsym */
+void *cuda_entry(const char *base, int version); /* through cuGetProcAddress_v2, as the CUDA runtime does */
 
 /* call(NVML, nvmlReturn_t, (args…)) is written out where it is used: LOAD(nvml_symbol, fn, "name") gives fn its type. */
-#define LOAD(from, function, ...) \
-        do { \
-                void *symbol_ = from(__VA_ARGS__); \
-                __builtin_memcpy(&(function), &symbol_, sizeof symbol_); \
+#define LOAD(from, function, ...)                                                                                      \
+        do {                                                                                                           \
+                void *symbol_ = from(__VA_ARGS__);                                                                     \
+                __builtin_memcpy(&(function), &symbol_, sizeof symbol_);                                               \
         } while (0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The books are exact, whatever dies in the middle of what. */
 
 #include <errno.h>
@@ -234,7 +235,8 @@ static void hostile_files_are_errors(void)
                 int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
                 bool written = fd >= 0 && write(fd, (const void *) &copy, size) == (ssize_t) size;
                 (void) close(fd);
-                ok(written && card_open(&bad, path, err, sizeof err) == -EINVAL, "hostile file %d is refused: %s", kind, err);
+                ok(written && card_open(&bad, path, err, sizeof err) == -EINVAL, "hostile file %d is refused: %s", kind,
+                   err);
         }
         /* Everything else garbage, but a plausible head: readers must stay inside. */
         memcpy((void *) &copy, (const void *) card.file, sizeof copy);
@@ -250,6 +252,20 @@ static void hostile_files_are_errors(void)
         (void) unlink(path);
 }
 
+/* Numbers of another pid namespace say nothing: who looks from there must not bury the living. */
+static void look_from_another_namespace_buries_nobody(void)
+{
+        struct hog hog = hog_start("--alloc", "40M", NULL);
+        const char *look[] = { "unshare", "-rpf", "--mount-proc", simgpu_program(), "show", NULL };
+        char out[4096];
+        if (run(out, sizeof out, look) == 0)
+                ok(strstr(out, "used 41943040 ") && used_bytes(0) == 40 * MIB,
+                   "a look from another pid namespace buries nobody");
+        else
+                ok(true, "a look from another pid namespace # SKIP namespaces may not be made here");
+        hog_kill(&hog);
+}
+
 int main(void)
 {
         card_begin("--memory", "3G", NULL);
@@ -260,6 +276,7 @@ int main(void)
         parallel_allocations_never_exceed_the_card();
         forked_child_has_no_card();
         exec_frees_what_was_held();
+        look_from_another_namespace_buries_nobody();
         hostile_files_are_errors();
         device_memory_is_not_the_process_s_own();
         return done();

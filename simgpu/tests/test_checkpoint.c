@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The six calls: states, codes, what they do to the target's memory, and the ways in which they go wrong. */
 
 #include <pthread.h>
@@ -37,7 +38,7 @@ static int state_of(pid_t pid)
 
 static CUresult lock_ms(pid_t pid, unsigned ms)
 {
-        return cp.lock((int) pid, &(CUcheckpointLockArgs) { .timeoutMs = ms });
+        return cp.lock((int) pid, &(CUcheckpointLockArgs){ .timeoutMs = ms });
 }
 
 static void fault(enum fault_kind kind, int64_t a, const char *symbol)
@@ -79,14 +80,8 @@ static void whole_cycle(void)
         is(bytes_of(pid, 0), 600 * MIB, "its bytes are back");
         is((uint64_t) cp.unlock((int) pid, NULL), CUDA_OK, "Unlock");
         bool whole = true;
-        while (m < n + 5 && next_count(&hog, &m)) {
+        for (unsigned long last = n + 10; n < last && next_count(&hog, &m); n = m)
                 whole &= m == n + 1;
-                n = m;
-                if (n > 100000)
-                        break;
-                if (n >= 12)
-                        break;
-        }
         ok(whole, "the counter goes on where it was: no number lost, none twice");
         hog_kill(&hog);
 }
@@ -147,23 +142,23 @@ static void stopped_target_blocks_its_caller(void)
         struct hog hog = hog_start("--alloc", "10M", NULL);
         (void) kill(hog.pid, SIGSTOP);
         (void) waitpid(hog.pid, NULL, WUNTRACED);
-        call_hangs_until("a stopped target", &(struct probe) { .pid = hog.pid }, cont, RUNNING);
+        call_hangs_until("a stopped target", &(struct probe){ .pid = hog.pid }, cont, RUNNING);
         fault(FAULT_CHECKPOINT_HANG, 0, "state");
-        call_hangs_until("checkpoint-hang state", &(struct probe) { .pid = hog.pid }, unfault, RUNNING);
+        call_hangs_until("checkpoint-hang state", &(struct probe){ .pid = hog.pid }, unfault, RUNNING);
         struct hog peer = hog_start("--alloc", "10M", NULL);
         is((uint64_t) lock_ms(peer.pid, 5000), CUDA_OK, "a peer is locked");
         fault(FAULT_GROUP_HANG, 0, "");
-        call_hangs_until("group-hang", &(struct probe) { .pid = hog.pid }, unfault, RUNNING);
+        call_hangs_until("group-hang", &(struct probe){ .pid = hog.pid }, unfault, RUNNING);
         hog_kill(&peer);
         hog_kill(&hog);
 }
 
 static void restore_without_room_is_final(void)
 {
-        struct hog hog = hog_start("--alloc", "2G", NULL);
-        is((uint64_t) lock_ms(hog.pid, 5000), CUDA_OK, "2G locked");
+        struct hog hog = hog_start("--alloc", "600M", NULL);
+        is((uint64_t) lock_ms(hog.pid, 5000), CUDA_OK, "600M locked");
         is((uint64_t) cp.checkpoint((int) hog.pid, NULL), CUDA_OK, "and checkpointed");
-        struct hog other = hog_start("--alloc", "2G", NULL);
+        struct hog other = hog_start("--alloc", "600M", NULL);
         is((uint64_t) cp.restore((int) hog.pid, NULL), CUDA_OUT_OF_MEMORY, "Restore without room: 2");
         hog_kill(&other);
         is(used_bytes(0), 0, "there is room now");
@@ -247,6 +242,7 @@ static void uuid_of(uint32_t device, CUuuid *uuid)
 static void restore_onto_another_device(void)
 {
         card_begin("--gpus", "2", "--persistence", "off", NULL);
+        load();
         struct hog hog = hog_start("--alloc", "100M", "--count", NULL);
         unsigned long n = 0, m = 0;
         CUcheckpointGpuPair pair;
@@ -258,7 +254,8 @@ static void restore_onto_another_device(void)
         uuid_of(0, &pair.oldUuid);
         uuid_of(1, &pair.newUuid);
         CUcheckpointRestoreArgs args = { .gpuPairs = &pair, .gpuPairsCount = 1 };
-        is((uint64_t) cp.restore((int) hog.pid, &args), CUDA_NOT_INITIALIZED, "its Restore wants cuInit in the caller: 3");
+        is((uint64_t) cp.restore((int) hog.pid, &args), CUDA_NOT_INITIALIZED,
+           "its Restore wants cuInit in the caller: 3");
         CUresult (*init)(unsigned);
         LOAD(cuda_entry, init, "cuInit", 2000);
         is((uint64_t) init(0), CUDA_OK, "cuInit");
@@ -273,12 +270,11 @@ static void restore_onto_another_device(void)
 int main(int argc, char **argv)
 {
         (void) argc;
-        card_begin("--memory", "3G", NULL);
         if (getenv("SIMGPU_TEST_PART")) {
-                load();
                 restore_onto_another_device();
                 return done();
         }
+        card_begin("--memory", "1G", NULL);
         load();
         whole_cycle();
         blocked_calls_wait_for_unlock();

@@ -1,5 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The program itself: help, wrong use, create and destroy, run, env, show, trace, fault.
+# shellcheck disable=SC2016 # the small scripts below get their words as arguments
 set -u
 simgpu=$SIMGPU_TEST_PROGRAM
 dir=$(mktemp -d)
@@ -48,11 +50,11 @@ check "hog without a size" 2 "how much" "$simgpu" hog --file "$card"
 check "hog" 0 "^holding 1572864000 bytes on GPU-.* pid [0-9]*$" "$simgpu" hog --file "$card" --alloc 1500M --for 10ms
 check "hog under run" 0 "^count 1$" "$simgpu" run --file "$card" -- "$simgpu" hog --alloc 1M --count --for 300ms
 check "hog of too much" 3 "cannot allocate 4294967296 bytes: CUDA_ERROR_OUT_OF_MEMORY" "$simgpu" hog --file "$card" --alloc 4G
-check "growth ends at the card's end" 0 "growth refused at 3221225472 bytes" "$simgpu" hog --file "$card" --alloc 2G --grow 512M/1ms --for 300ms
+check "growth ends at the card's end" 0 "growth refused at 3221225472 bytes" "$simgpu" hog --file "$card" --alloc 2G --grow 512M/1ms --for 1s
 check "hog ends with TERM, status 0" 0 "holding" sh -c '"$0" hog --file "$1" --alloc 1M >"$2" & until grep -q holding "$2"; do :; done
         kill $!; wait $!; s=$?; cat "$2"; exit $s' "$simgpu" "$card" "$dir/out"
 check "hog that ignores TERM" 137 "holding" sh -c '"$0" hog --file "$1" --alloc 1M --ignore-term >"$2" & until grep -q holding "$2"; do :; done
-        kill $!; kill -9 $!; wait $!; s=$?; cat "$2"; exit $s' "$simgpu" "$card" "$dir/out"
+        kill $!; kill -9 $!; wait $!; s=$?; cat "$2"; exit $s' "$simgpu" "$card" "$dir/out-ignore"
 check "trace" 0 "alloc pid [0-9]* device 0 bytes 1572864000 used 1572864000 rc 0" "$simgpu" trace --file "$card"
 check "trace saw the deaths" 0 "death pid [0-9]* device 0 bytes 1572864000 used 0" "$simgpu" trace --file "$card"
 check "trace as JSON" 0 '"kind":"oom".*"rc":2' "$simgpu" trace --file "$card" --json
@@ -69,7 +71,7 @@ check "clear all" 0 "^cleared 1$" "$simgpu" fault clear --file "$card"
 check "cuda-error at cuInit" 1 "cuInit: CUDA_ERROR_UNKNOWN (999)" sh -c '"$0" fault cuda-error 999 --symbol cuInit --file "$1" --times 1; "$0" hog --file "$1" --alloc 1M' "$simgpu" "$card"
 check "lost card" 1 "CUDA_ERROR_UNKNOWN" sh -c '"$0" fault lost --file "$1"; "$0" hog --file "$1" --alloc 1M' "$simgpu" "$card"
 check "clear lost" 0 "^cleared 1$" "$simgpu" fault clear --file "$card"
-check "missing-symbol" 1 "the driver has no cuMemAlloc$" sh -c '"$0" fault missing-symbol cuMemAlloc_v2 --file "$1"; "$0" hog --file "$1" --alloc 1M' "$simgpu" "$card"
+check "missing-symbol" 1 "the driver has no cuMemAlloc$" sh -c '"$0" fault missing-symbol cuMemAlloc --file "$1"; "$0" hog --file "$1" --alloc 1M' "$simgpu" "$card"
 check "context and reserve" 0 "used 1073741824 free" sh -c '"$0" create --file "$1" --driver-reserve 1G --context 300M >/dev/null; "$0" show --file "$1"' "$simgpu" "$dir/life"
 check "a context costs" 0 "bytes 524288000 managed" sh -c '"$0" hog --file "$1" --alloc 200M >"$2" & until grep -q holding "$2"; do :; done
         "$0" show --file "$1"; kill $!; wait $!' "$simgpu" "$dir/life" "$dir/out2"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVML: layouts, version words, codes, the old drivers, and that every kind of fault bites. */
 
 #include <fcntl.h>
@@ -84,7 +85,7 @@ static int list(nvmlProcessInfo_v2_t rows[ROWS])
 
 static void basics(void)
 {
-        is((uint64_t) nv.memory(dev, &(nvmlMemory_t) { 0 }), NVML_UNINITIALIZED, "before nvmlInit: 1");
+        is((uint64_t) nv.memory(dev, &(nvmlMemory_t){ 0 }), NVML_UNINITIALIZED, "before nvmlInit: 1");
         is((uint64_t) nv.init(), NVML_OK, "nvmlInit_v2");
         is((uint64_t) nv.init(), NVML_OK, "twice");
         is((uint64_t) nv.by_index(0, &dev), NVML_OK, "a handle");
@@ -116,8 +117,8 @@ static void version_words(void)
                 m.version = wrong[word];
                 nvmlMemory_v2_t before = m;
                 nvmlReturn_t rc = nv.memory2(dev, &m);
-                ok(rc == NVML_ARGUMENT_VERSION_MISMATCH && memcmp(&m, &before, sizeof m) == 0, "version word %#x: 25 and nothing written",
-                   (unsigned) wrong[word]);
+                ok(rc == NVML_ARGUMENT_VERSION_MISMATCH && memcmp(&m, &before, sizeof m) == 0,
+                   "version word %#x: 25 and nothing written", (unsigned) wrong[word]);
         }
         m.version = 0x02000028;
         is((uint64_t) nv.memory2(dev, &m), NVML_OK, "0x02000028 is right");
@@ -136,7 +137,8 @@ static void lists(void)
                 size_t stride;
         } layouts[] = { { "unsuffixed", 16 }, { "_v2", 24 }, { "_v3", 24 }, { "_v3 with stride32", 32 } };
         for (size_t l = 0; l < 4; l++) {
-                nvmlReturn_t (*const calls[])(nvmlDevice_t, unsigned *, void *) = { nv.list1, nv.list2, nv.list3, nv.list3 };
+                nvmlReturn_t (*const calls[])(nvmlDevice_t, unsigned *, void *) = { nv.list1, nv.list2, nv.list3,
+                                                                                    nv.list3 };
                 if (l == 3)
                         fault(FAULT_STRIDE32, 0, 0, "", -1);
                 memset(raw, 0xee, sizeof raw);
@@ -148,8 +150,10 @@ static void lists(void)
                         memcpy(&pid[i], raw + i * layouts[l].stride, sizeof pid[i]);
                         memcpy(&bytes[i], raw + i * layouts[l].stride + 8, sizeof bytes[i]);
                 }
-                good &= pid[0] == (uint32_t) a.pid && bytes[0] == 100 * MIB && pid[1] == (uint32_t) b.pid && bytes[1] == 200 * MIB;
-                ok(good && raw[2 * layouts[l].stride] == 0xee, "%s: rows of %zu bytes, nothing behind them", layouts[l].name, layouts[l].stride);
+                good &= pid[0] == (uint32_t) a.pid && bytes[0] == 100 * MIB && pid[1] == (uint32_t) b.pid &&
+                        bytes[1] == 200 * MIB;
+                ok(good && raw[2 * layouts[l].stride] == 0xee, "%s: rows of %zu bytes, nothing behind them",
+                   layouts[l].name, layouts[l].stride);
         }
         unfault();
         nvmlProcessDetail_v1_t rows[ROWS];
@@ -163,7 +167,8 @@ static void lists(void)
         n = ROWS;
         ok(nv.graphics3(dev, &n, raw) == NVML_OK && n == 1, "a graphics process is in the graphics list");
         nvmlProcessInfo_v2_t compute[ROWS];
-        ok(list(compute) == 1 && compute[0].pid == (uint32_t) m.pid && compute[0].used == 0, "managed memory is not in the process's figure");
+        ok(list(compute) == 1 && compute[0].pid == (uint32_t) m.pid && compute[0].used == 0,
+           "managed memory is not in the process's figure");
         is(used(), 310 * MIB, "but used");
         hog_kill(&g);
         hog_kill(&m);
@@ -177,10 +182,11 @@ static void memory_faults(void)
         ok(list(rows) == 1 && rows[0].used == UINT64_MAX, "unknown-memory: all ones");
         unfault();
         fault(FAULT_NO_MEMORY_INFO, 0, 0, "", -1);
-        is((uint64_t) nv.memory(dev, &(nvmlMemory_t) { 0 }), NVML_NOT_SUPPORTED, "no-memory-info: 3");
+        is((uint64_t) nv.memory(dev, &(nvmlMemory_t){ 0 }), NVML_NOT_SUPPORTED, "no-memory-info: 3");
         unfault();
         fault(FAULT_GHOST, 4000000, 50 * MIB, "", -1);
-        ok(list(rows) == 2 && rows[1].pid == 4000000 && rows[1].used == 50 * MIB && used() == 150 * MIB, "ghost: listed and used");
+        ok(list(rows) == 2 && rows[1].pid == 4000000 && rows[1].used == 50 * MIB && used() == 150 * MIB,
+           "ghost: listed and used");
         unfault();
         fault(FAULT_RESIDUE, 70 * MIB, 0, "", -1);
         ok(list(rows) == 1 && used() == 170 * MIB, "residue: used, not listed");
@@ -198,33 +204,63 @@ static void memory_faults(void)
         fault(FAULT_GROWING_LIST, 0, 0, "", -1);
         n = 1;
         bool grown = nv.list3(dev, &n, rows) == NVML_INSUFFICIENT_SIZE && n == 2;
-        ok(grown && nv.list3(dev, &n, rows) == NVML_OK && n == 1, "growing-list: the exact buffer is too small, the next one fits");
+        ok(grown && nv.list3(dev, &n, rows) == NVML_OK && n == 1,
+           "growing-list: the exact buffer is too small, the next one fits");
         unfault();
         hog_kill(&hog);
 }
 
+/* A card without a past, and NVML on it. */
+static void fresh_card(void)
+{
+        (void) nv.shutdown();
+        card_begin("--gpus", "2", NULL);
+        (void) nv.init();
+        (void) nv.by_index(0, &dev);
+}
+
+static void delay(enum fault_kind kind, int64_t ms)
+{
+        unfault();
+        fault(kind, ms, 0, "", -1);
+}
+
+/* Ten minutes stand for "later than this test", 1 ms for "by now": so nothing here depends on how fast the machine is. */
+#define LONG_MS 600000
+
 static void late_figures(void)
 {
         nvmlProcessInfo_v2_t rows[ROWS];
+        fresh_card();
+        delay(FAULT_LAG_MEMORY, LONG_MS);
         struct hog hog = hog_start("--alloc", "100M", NULL);
-        fault(FAULT_LAG_MEMORY, 300, 0, "", -1);
         is(used(), 100 * MIB, "lag-memory: a rise shows at once");
         hog_kill(&hog);
         is(used_bytes(0), 0, "it is gone");
         is(used(), 100 * MIB, "lag-memory: and still shown");
+        delay(FAULT_LAG_MEMORY, 1);
         ok(WAIT_FOR(used() == 0), "until the time is over");
-        unfault();
-        fault(FAULT_LIST_SKEW, 500, 0, "", -1);
+
+        fresh_card();
+        delay(FAULT_LIST_SKEW, LONG_MS);
         hog = hog_start("--alloc", "100M", NULL);
+        uint64_t held_ns = card_now_ns();
         ok(used() == 100 * MIB && list(rows) == 0, "list-skew: used already, not listed yet");
+        delay(FAULT_LIST_SKEW, 1);
         ok(WAIT_FOR(list(rows) == 1), "listed later");
+        (void) WAIT_FOR(card_now_ns() - held_ns > 500000000);
         hog_kill(&hog);
+        is(used(), 0, "killed");
+        delay(FAULT_LIST_SKEW, (int64_t) ((card_now_ns() - held_ns) / 1000000));
         ok(used() == 0 && list(rows) == 1 && rows[0].used == 100 * MIB, "list-skew: free already, still listed");
+        delay(FAULT_LIST_SKEW, 1);
         ok(WAIT_FOR(list(rows) == 0), "gone later");
-        unfault();
-        fault(FAULT_LIST_SKEW, -500, 0, "", -1);
+
+        fresh_card();
+        delay(FAULT_LIST_SKEW, -LONG_MS);
         hog = hog_start("--alloc", "100M", NULL);
         ok(used() == 0 && list(rows) == 1, "list-skew negative: listed, not used yet");
+        delay(FAULT_LIST_SKEW, -1);
         ok(WAIT_FOR(used() == 100 * MIB), "used later");
         unfault();
         hog_kill(&hog);
@@ -234,15 +270,23 @@ static void error_faults(void)
 {
         nvmlDevice_t other;
         fault(FAULT_NVML_ERROR, 4, 0, "nvmlDeviceGetHandleByIndex*", 1);
-        ok(nv.by_index(0, &other) == NVML_OK && nv.by_index(1, &other) == NVML_NO_PERMISSION, "nvml-error 4 on one of two devices");
+        ok(nv.by_index(0, &other) == NVML_OK && nv.by_index(1, &other) == NVML_NO_PERMISSION,
+           "nvml-error 4 on one of two devices");
         unfault();
-        struct card_fault f = { .kind = FAULT_NVML_ERROR, .device = -1, .a = 999, .after = 1, .times = 2, .symbol = "nvmlDeviceGetMemoryInfo" };
+        struct card_fault f = { .kind = FAULT_NVML_ERROR,
+                                .device = -1,
+                                .a = 999,
+                                .after = 1,
+                                .times = 2,
+                                .symbol = "nvmlDeviceGetMemoryInfo" };
         (void) fault_add(&card, &f);
         nvmlMemory_t m;
-        bool exact = nv.memory(dev, &m) == 0 && nv.memory(dev, &m) == 999 && nv.memory(dev, &m) == 999 && nv.memory(dev, &m) == 0;
+        bool exact = nv.memory(dev, &m) == 0 && nv.memory(dev, &m) == 999 && nv.memory(dev, &m) == 999 &&
+                     nv.memory(dev, &m) == 0;
         ok(exact, "after 1, times 2: lets one pass, bites twice, is gone");
         fault(FAULT_MISSING_SYMBOL, 0, 0, "nvmlDeviceGetMemoryInfo_v2", -1);
-        is((uint64_t) nv.memory2(dev, &(nvmlMemory_v2_t) { .version = 0x02000028 }), NVML_FUNCTION_NOT_FOUND, "missing-symbol: 13 at call time");
+        is((uint64_t) nv.memory2(dev, &(nvmlMemory_v2_t){ .version = 0x02000028 }), NVML_FUNCTION_NOT_FOUND,
+           "missing-symbol: 13 at call time");
         unfault();
         fault(FAULT_LOST, 0, 0, "", 0);
         is((uint64_t) nv.memory(dev, &m), NVML_GPU_IS_LOST, "lost: 15");
@@ -324,7 +368,8 @@ static void settings_and_unload(void)
         struct hog hog = hog_start("--alloc", "1M", NULL);
         (void) nv.lock_clocks(dev, 900, 1200);
         (void) nv.shutdown();
-        ok(nv.init() == NVML_OK && nv.clock(dev, 0, &mhz) == NVML_OK && mhz == 900, "a CUDA process keeps the driver loaded");
+        ok(nv.init() == NVML_OK && nv.clock(dev, 0, &mhz) == NVML_OK && mhz == 900,
+           "a CUDA process keeps the driver loaded");
         hog_kill(&hog);
         is((uint64_t) nv.lock_clocks(dev, 1200, 900), NVML_INVALID_ARGUMENT, "a lock upside down: 2");
         (void) nv.shutdown();
@@ -333,9 +378,12 @@ static void settings_and_unload(void)
 static void old_drivers(void)
 {
         card_begin("--abi", "old", NULL);
-        ok(!nvml_symbol("nvmlDeviceGetComputeRunningProcesses_v3") && !nvml_symbol("nvmlDeviceGetMemoryInfo_v2"), "R450: no _v3, no v2 memory");
-        ok(nvml_symbol("nvmlDeviceGetComputeRunningProcesses") && nvml_symbol("nvmlInit_v2"), "R450: what it had is there");
-        ok(!cuda_symbol("cuCheckpointProcessLock") && !cuda_entry("cuCheckpointProcessLock", 11000), "R450: no checkpoints, by either way");
+        ok(!nvml_symbol("nvmlDeviceGetComputeRunningProcesses_v3") && !nvml_symbol("nvmlDeviceGetMemoryInfo_v2"),
+           "R450: no _v3, no v2 memory");
+        ok(nvml_symbol("nvmlDeviceGetComputeRunningProcesses") && nvml_symbol("nvmlInit_v2"),
+           "R450: what it had is there");
+        ok(!cuda_symbol("cuCheckpointProcessLock") && !cuda_entry("cuCheckpointProcessLock", 11000),
+           "R450: no checkpoints, by either way");
         ok(cuda_entry("cuMemAlloc", 3020) && cuda_symbol("cuMemAlloc_v2"), "R450: memory all the same");
         card_begin("--abi", "r535", NULL);
         load();
@@ -343,14 +391,16 @@ static void old_drivers(void)
         uint8_t raw[32 * ROWS];
         unsigned n = ROWS;
         uint32_t pid;
-        bool good = nv.init() == NVML_OK && nv.by_index(0, &dev) == NVML_OK && nv.list3(dev, &n, raw) == NVML_OK && n == 2;
+        bool good =
+                nv.init() == NVML_OK && nv.by_index(0, &dev) == NVML_OK && nv.list3(dev, &n, raw) == NVML_OK && n == 2;
         memcpy(&pid, raw + 32, sizeof pid);
         ok(good && pid == (uint32_t) b.pid, "R535: _v3 rows are 32 bytes");
         hog_kill(&a);
         hog_kill(&b);
         card_begin("--hide", "nvmlDeviceGetUUID,cuMemAllocManaged", NULL);
         ok(!nvml_symbol("nvmlDeviceGetUUID") && nvml_symbol("nvmlDeviceGetName"), "--hide: dlsym does not find it");
-        ok(!cuda_symbol("cuMemAllocManaged") && !cuda_entry("cuMemAllocManaged", 13000), "--hide: nor does cuGetProcAddress");
+        ok(!cuda_symbol("cuMemAllocManaged") && !cuda_entry("cuMemAllocManaged", 13000),
+           "--hide: nor does cuGetProcAddress");
 }
 
 static void unknown_names(void)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which devices CUDA shows, and in which order. Each case is a process of its own, since the driver reads its environment once. */
 
 #include <stdlib.h>
