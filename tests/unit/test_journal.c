@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "store/journal_private.h"
 
 /* ---- life ---- */
 
@@ -368,6 +369,37 @@ static void full_disk_at_every_write_loses_and_doubles_nothing(void **state)
         (void) signal(SIGXFSZ, SIG_DFL);
 }
 
+/* The disk took the batch and then said no: put the journal back to before its COMMIT, with the rows already there. */
+static void commit_that_failed_and_is_there_all_the_same_is_not_written_twice(void **state)
+{
+        struct desk *d = *state;
+
+        desk_start(d);
+        desk_write(d, 5);
+        desk_append(d, 10);
+        struct journal before = *d->j;
+        assert_int_equal(journal_commit(d->j, &d->err), 0);
+        struct journal after = *d->j;
+
+        d->j->n_pending = before.n_pending;
+        d->j->n_arena = before.n_arena;
+        d->j->last_seq = before.last_seq;
+        d->j->hash = before.hash;
+        d->j->event_hash = before.event_hash;
+        d->j->segment_records = before.segment_records;
+        d->j->in_doubt = true;
+        assert_int_equal(journal_commit(d->j, &d->err), 0);
+        assert_int_equal(journal_last_seq(d->j), 15);
+        assert_int_equal(journal_pending(d->j), 0);
+        assert_memory_equal(&d->j->hash, &after.hash, sizeof(after.hash));
+        assert_memory_equal(&d->j->event_hash, &after.event_hash, sizeof(after.event_hash));
+        assert_int_equal(d->j->segment_records, after.segment_records);
+        assert_false(d->j->in_doubt);
+        desk_write(d, 3);
+        desk_assert_on_disk(d, 18);
+        desk_assert_verifies(d);
+}
+
 static void full_quota_ends_when_old_segments_go(void **state)
 {
         struct desk *d = *state;
@@ -474,6 +506,7 @@ int main(void)
                 journal_test(lock_of_another_writer_gives_busy_and_loses_nothing),
                 journal_test(other_program_that_wrote_makes_the_journal_stale),
                 journal_test(full_disk_at_every_write_loses_and_doubles_nothing),
+                journal_test(commit_that_failed_and_is_there_all_the_same_is_not_written_twice),
                 journal_test(full_quota_ends_when_old_segments_go),
                 journal_test(pending_records_have_a_limit),
                 journal_test(commit_costs_about_one_commit_of_sqlite),

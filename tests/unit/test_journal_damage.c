@@ -47,8 +47,7 @@ static void verify_names_every_edited_row(void **state)
                 { "the end of a segment gone", "DELETE FROM record WHERE seq = 20", BAD_RECORD, 20 },
                 { "the newest records gone", "DELETE FROM record WHERE seq > 28", BAD_EVENT, 39 },
                 { "a row of another segment", "UPDATE record SET segment = 1 WHERE seq = 25", BAD_RECORD, 25 },
-                { "a row in front of all", "DELETE FROM segment WHERE id = 1",
-                  BAD_RECORD, 1 },
+                { "a row in front of all", "DELETE FROM segment WHERE id = 1", BAD_RECORD, 1 },
                 { "a bit in a snapshot",
                   "UPDATE segment SET snapshot = CAST(substr(snapshot, 1, 9) || x'ee' || substr(snapshot, 11) AS BLOB) "
                   "WHERE id = 2",
