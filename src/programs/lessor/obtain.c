@@ -18,6 +18,7 @@ enum {
         RELEASE_CALL_MS = 1000,
         RELEASE_AGAIN_MS = 100,
         GRACE_MS = 2000, /* the daemon's own end of the wait comes first where it can */
+        UNREAD_MS = 3000,
         LOOK_MS = 1000,  /* `mode: wait` tells nothing until the grant: look after it so often */
         PATH_TEXT_MAX = 128,
 };
@@ -147,6 +148,19 @@ static void remember(struct obtain *o, const json_t *lease)
         (void) json_amount(lease, "bytes", &o->bytes);
 }
 
+/* A reading that is too old for a moment is the daemon's own affair; one that stays so is news. */
+static bool is_passing_reason(struct obtain *o, const json_t *lease)
+{
+        const char *rule = json_text(json_object_get(lease, "reason"), "rule", "");
+        if (strncmp(rule, "reading-", 8) != 0) {
+                o->unread_since_ms = 0;
+                return false;
+        }
+        if (o->unread_since_ms == 0)
+                o->unread_since_ms = clock_now_ms();
+        return clock_now_ms() - o->unread_since_ms < UNREAD_MS;
+}
+
 static void tell_waiting(struct obtain *o, const json_t *lease)
 {
         char why[SHOW_TEXT_MAX], expectation[256], size[SIZE_TEXT_MAX], waited[DURATION_TEXT_MAX];
@@ -154,6 +168,8 @@ static void tell_waiting(struct obtain *o, const json_t *lease)
         uint64_t at, n, bytes;
 
         o->waited = true;
+        if (is_passing_reason(o, lease))
+                return;
         if (json_amount(lease, "place", &at) && json_amount(lease, "n_waiting", &n))
                 (void) snprintf(place, sizeof(place), "place %" PRIu64 " of %" PRIu64, at, n);
         (void) show_field(lease, "why", "no reason given yet", why, sizeof(why));
@@ -163,7 +179,12 @@ static void tell_waiting(struct obtain *o, const json_t *lease)
         else
                 (void) ask_size_text(o->ask, size);
         (void) duration_text(clock_now_ms() - o->asked_ms, waited);
-        (void) snprintf(text, sizeof(text), "%s waits for %s, %s: %.600s; start: %s", o->id, size, place, why, expectation);
+        /* the reason may tell place and start already; once is enough */
+        bool place_is_told = place[0] == '\0' || strstr(why, place), start_is_told = strstr(why, "expected start");
+        (void) snprintf(text, sizeof(text), "%s wants %s and %s%.600s%s%s%s%.200s", o->id, size,
+                        strncmp(why, "waits", 5) == 0 ? "" : "waits: ", why, place_is_told ? "" : "; ",
+                        place_is_told ? "" : place, start_is_told ? "" : "; expected start ",
+                        start_is_told ? "" : expectation);
         (void) snprintf(brief, sizeof(brief), "%s waits since %s, %s; start: %s", o->id, waited, place, expectation);
         (void) snprintf(key, sizeof(key), "%s %s %s", o->id, place,
                         json_text(json_object_get(lease, "reason"), "rule", why));
@@ -339,6 +360,8 @@ static int poll_once(struct obtain *o)
                         return wait_over(o);
                 turn = u64_min(turn, o->deadline_ms + GRACE_MS - now_ms + 1);
         }
+        if (o->unread_since_ms != 0)
+                turn = u64_min(turn, UNREAD_MS);
         if (o->progress.on_terminal)
                 turn = u64_min(turn, LOOK_MS); /* the time waited so far stands in the line */
         (void) snprintf(path, sizeof(path), "/api/leases/%s?after=%" PRIu64 "&wait_ms=%" PRIu64, o->id, o->rev, turn);

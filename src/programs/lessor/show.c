@@ -134,7 +134,9 @@ void show_problem(const char *verb, const struct client_answer *answer)
         uint64_t bytes;
         if (json_amount(answer->body, "ceiling_bytes", &bytes))
                 (void) fprintf(stderr, "  the most a device here can ever give: %s\n", size_text(bytes, ceiling));
-        if (json_is_array(blockers))
+        if (json_is_array(blockers) && json_array_size(blockers) == 0)
+                (void) fprintf(stderr, "  in the way for good: nothing, the device itself is smaller\n");
+        else if (json_is_array(blockers))
                 show_blockers(blockers);
 }
 
