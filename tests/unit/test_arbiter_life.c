@@ -634,6 +634,63 @@ static void silent_eyes_grant_nothing_end_nothing_and_recover(void **state)
         scene_end(&s);
 }
 
+/* What the card showed before it fell silent, or was at fault, is not newer than the last change: it is not known. */
+static void reading_of_before_a_fault_or_a_silence_grants_nothing(void **state)
+{
+        (void) state;
+        for (int fault = 0; fault <= 1; fault++) {
+                print_message("# %s\n", fault ? "fault" : "silence");
+                struct scene s;
+                uint32_t card;
+                closed_eyes(&s, &card);
+                scene_reading(&s, card, s.now_ms, 0, true);
+                s.now_ms += 100;
+                if (fault) {
+                        scene_device_health(&s, card, DEVICE_FAULT);
+                        scene_device_health(&s, card, DEVICE_OK);
+                } else {
+                        struct input eyes = { .kind = INPUT_EYES,
+                                              .eyes = { .answering = false, .silent_since_ms = s.now_ms } };
+                        scene_step(&s, &eyes);
+                        eyes.eyes = (struct eyes_state){ .answering = true };
+                        scene_step(&s, &eyes);
+                }
+                s.now_ms += 100;
+                uint64_t x = scene_request(&s, (struct ask){ .bytes = GiB(4) });
+                assert_waits(&s, x);
+                scene_reading(&s, card, s.now_ms, 0, true);
+                assert_runs(&s, x);
+                scene_end(&s);
+        }
+}
+
+/* A process is still listed, without a figure: nothing says that its memory is gone, however long ago it was released. */
+static void draining_lease_that_is_still_listed_without_figures_is_never_buried(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        uint64_t x = scene_request(&s, (struct ask){ .bytes = GiB(16) });
+        uint32_t pid = scene_owner(&s, x);
+        scene_uses(&s, x, GiB(16));
+        s.cards[card].rows_unknown = true;
+        scene_look(&s);
+        scene_release(&s, x);
+        assert_state(&s, x, LEASE_DRAINING);
+        for (uint64_t t = 1; t <= 200; t++) {
+                scene_tick_to_s(&s, t);
+                scene_look(&s);
+        }
+        assert_state(&s, x, LEASE_DRAINING);
+        scene_process_ends(&s, pid);
+        scene_tick_to_s(&s, 300);
+        scene_look(&s);
+        assert_gone(&s, x);
+        assert_int_equal(scene_count(&s, 0, x, ACTION_ENDED), 1);
+        scene_end(&s);
+}
+
 static void F25_lost_device_takes_only_its_own_leases_along(void **state)
 {
         (void) state;
@@ -1277,6 +1334,8 @@ int main(void)
                 cmocka_unit_test(I7_unknown_device_figure_is_never_nothing_used),
                 cmocka_unit_test(unknown_row_of_a_lease_is_never_zero_used),
                 cmocka_unit_test(silent_eyes_grant_nothing_end_nothing_and_recover),
+                cmocka_unit_test(reading_of_before_a_fault_or_a_silence_grants_nothing),
+                cmocka_unit_test(draining_lease_that_is_still_listed_without_figures_is_never_buried),
                 cmocka_unit_test(F25_lost_device_takes_only_its_own_leases_along),
                 cmocka_unit_test(F18_device_without_a_memory_figure_grants_nothing_and_others_go_on),
                 cmocka_unit_test(F28_card_in_mig_mode_is_granted_nothing),

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "arbiter/rank.h"
 #include "scene.h"
 
 #define CHECKPOINT WAY_OUT_BIT(WAY_OUT_CHECKPOINT)
@@ -175,6 +176,42 @@ static void B2_P5_that_waited_an_hour_stands_behind_a_fresh_P4(void **state)
         const uint64_t order[] = { p1, p4, p5 };
         assert_order(&s, a, order, 3);
         scene_end(&s);
+}
+
+/* A holder keeps the rank of its grant for 30 min, or its slot if shorter, then its base; over time it is a filler. */
+static void B1_holder_keeps_the_rank_of_its_grant_for_a_while(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                uint64_t slot_s, held_s;
+                bool over_time;
+                unsigned rank;
+        } rows[] = {
+                { "at once", 0, 0, false, 2 },
+                { "1799 s", 0, 1799, false, 2 },
+                { "1800 s", 0, 1800, false, 3 },
+                { "slot of 600 s, 599 s", 600, 599, false, 2 },
+                { "slot of 600 s, over", 600, 600, true, 5 },
+                { "slot of 2 h, 1800 s", 7200, 1800, false, 3 },
+                { "slot of 2 h, over", 7200, 7200, true, 5 },
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                print_message("# %s\n", rows[i].name);
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(24) });
+                uint64_t x = scene_request(&s, (struct ask){ .bytes = GiB(24), .slot_s = rows[i].slot_s });
+                scene_tick_to_s(&s, 700);
+                scene_release(&s, a);
+                assert_runs(&s, x);
+                scene_tick_to_s(&s, 700 + rows[i].held_s);
+                assert_int_equal(scene_lease(&s, x)->over_time, rows[i].over_time);
+                assert_int_equal(lease_rank(&s.config, scene_lease(&s, x), s.now_ms), rows[i].rank);
+                scene_end(&s);
+        }
 }
 
 /* ---- B3, B4: usage ---- */
@@ -597,9 +634,16 @@ static void B9_what_the_head_claimed_is_lent_to_backfill_and_to_who_passes(void 
                 uint64_t x = ask_6(&s, rows[i].priority, rows[i].limit_s);
                 assert_string_equal(scene_state(&s, x), rows[i].starts ? "active" : "queued");
                 assert_rule(s.answer, rows[i].rule);
-                assert_bytes(scene_free(&s, card), 0);
-                assert_bytes(scene_reserved(&s, card), GiB(24));
-                assert_bytes(scene_head_claim(&s, card)->reserved_bytes, rows[i].starts ? GiB(2) : GiB(8));
+                if (rows[i].rule == RULE_PASSES_HEAD) {
+                        /* What passed has no end, so the head has no start in sight any more: it claims nothing. */
+                        assert_bytes(scene_entry(&s, head)->start_ms, 0);
+                        assert_null(scene_head_claim(&s, card));
+                        assert_bytes(scene_free(&s, card), GiB(2));
+                } else {
+                        assert_bytes(scene_free(&s, card), 0);
+                        assert_bytes(scene_reserved(&s, card), GiB(24));
+                        assert_bytes(scene_head_claim(&s, card)->reserved_bytes, rows[i].starts ? GiB(2) : GiB(8));
+                }
                 /* What was lent comes back to the head, not to whoever asks next. */
                 if (rows[i].starts) {
                         assert_true(s.answer.why.free_bytes + s.answer.why.lent_bytes >= GiB(6));
@@ -984,6 +1028,26 @@ static void two_devices_each_has_a_head_of_its_own(void **state)
         scene_end(&s);
 }
 
+/* Too large for a device for ever, so no reason to keep others from it: not as its head, not after 30 minutes. */
+static void two_devices_entry_is_no_head_where_it_can_never_fit(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t large = scene_device(&s, GiB(24)), small = scene_device(&s, GiB(10));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(16) });
+        assert_int_equal(scene_lease(&s, a)->device, large);
+        uint64_t first = scene_request(&s, (struct ask){ .bytes = GiB(20) });
+        uint64_t second = scene_request(&s, (struct ask){ .bytes = GiB(20) });
+        assert_waits(&s, first);
+        assert_waits(&s, second);
+        scene_tick_to_s(&s, 2000);
+        uint64_t x = scene_request(&s, (struct ask){ .bytes = GiB(6), .uuid = scene_uuid(&s, small) });
+        assert_runs(&s, x);
+        assert_rule(s.answer, RULE_FITS);
+        scene_end(&s);
+}
+
 static void request_for_a_device_that_is_not_here_is_refused(void **state)
 {
         (void) state;
@@ -1116,6 +1180,7 @@ int main(void)
                 cmocka_unit_test(B2_order_of_fresh_and_aged_entries_of_equal_usage),
                 cmocka_unit_test(B2_fresh_P2_and_P1_pass_a_P3_until_it_has_waited_600_s),
                 cmocka_unit_test(B2_P5_that_waited_an_hour_stands_behind_a_fresh_P4),
+                cmocka_unit_test(B1_holder_keeps_the_rank_of_its_grant_for_a_while),
                 cmocka_unit_test(B3_one_request_beside_a_heavy_users_fifty_comes_first),
                 cmocka_unit_test(B3_head_with_a_finite_start_stays_head),
                 cmocka_unit_test(B3_usage_counts_half_after_one_day),
@@ -1144,6 +1209,7 @@ int main(void)
                 cmocka_unit_test(B12_F40_tenant_without_a_way_out_lowers_the_ceiling_until_it_leaves),
                 cmocka_unit_test(two_devices_head_of_one_does_not_keep_work_from_the_other),
                 cmocka_unit_test(two_devices_each_has_a_head_of_its_own),
+                cmocka_unit_test(two_devices_entry_is_no_head_where_it_can_never_fit),
                 cmocka_unit_test(request_for_a_device_that_is_not_here_is_refused),
                 cmocka_unit_test(no_wait_is_refused_when_it_cannot_start_at_once),
                 cmocka_unit_test(no_wait_behind_a_head_is_refused_although_it_would_fit),
