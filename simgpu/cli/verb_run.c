@@ -28,18 +28,15 @@ int verb_run(int argc, char **argv)
                 { NULL, NULL, NULL, NULL, NULL },
         };
         /* Options end at the command, also without "--": its own options are its own. */
-        int mine = 1;
-        while (mine < argc && strncmp(argv[mine], "--", 2) == 0 && strcmp(argv[mine], "--") != 0)
-                mine += strchr(argv[mine], '=') || strcmp(argv[mine], "--help") == 0 ? 1 : 2;
-        if (mine > argc)
-                mine = argc;
-        char *command[2] = { mine < argc && strcmp(argv[mine], "--") == 0 ? argv[mine + 1] : argv[mine], NULL };
-        char **rest = command[0] ? &argv[mine < argc && strcmp(argv[mine], "--") == 0 ? mine + 1 : mine] : NULL;
-        char *own[8] = { 0 };
-        for (int i = 0; i < mine && i < 7; i++)
-                own[i] = argv[i];
-        (void) cli_parse("run", options, mine < 7 ? mine : 7, own);
-        if (!rest)
+        int at = 1;
+        while (at < argc && strncmp(argv[at], "--", 2) == 0 && argv[at][2] != 0)
+                at += strchr(argv[at], '=') || strcmp(argv[at], "--help") == 0 ? 1 : 2;
+        if (at > argc)
+                at = argc;
+        char **command = argv + at + (at < argc && strcmp(argv[at], "--") == 0);
+        if (at > 1)
+                (void) cli_parse("run", options, at, argv);
+        if (!*command)
                 cli_die(EXIT_USAGE, "run: which command? simgpu run [--file F] -- CMD…");
         struct card card;
         cli_open(&card, file);
@@ -47,10 +44,10 @@ int verb_run(int argc, char **argv)
         char *libs = library_path(cli_libdir(path));
         if (!libs || setenv("SIMGPU", path, 1) < 0 || setenv("LD_LIBRARY_PATH", libs, 1) < 0)
                 cli_die(EXIT_FAILED, "run: %s", strerror(errno));
-        execvp(rest[0], rest);
+        execvp(*command, command);
         int e = errno;
         free(libs);
-        fprintf(stderr, "simgpu: run: %s: %s\n", rest[0], strerror(e));
+        fprintf(stderr, "simgpu: run: %s: %s\n", *command, strerror(e));
         return e == ENOENT ? 127 : 126;
 }
 

@@ -60,11 +60,6 @@ static _Noreturn void churn(void)
         }
 }
 
-static bool is_listed(pid_t pid)
-{
-        return proc_find(&card, (uint32_t) pid) != NULL;
-}
-
 static void killed_process_frees_at_once(void)
 {
         struct hog hog = hog_start("--alloc", "1500M", NULL);
@@ -173,18 +168,35 @@ static void forked_child_has_no_card(void)
 
 static void exec_frees_what_was_held(void)
 {
+        int go[2];
+        if (pipe(go) < 0)
+                return;
         pid_t pid = fork();
         if (pid == 0) {
                 struct driver d = driver_load();
                 CUdeviceptr p;
-                if (driver_begin(&d) == CUDA_OK && d.alloc(&p, 64 * MIB) == CUDA_OK)
+                char byte;
+                if (driver_begin(&d) == CUDA_OK && d.alloc(&p, 64 * MIB) == CUDA_OK && read(go[0], &byte, 1) == 1)
                         (void) execlp("sleep", "sleep", "600", (char *) NULL);
                 _exit(1);
         }
-        ok(WAIT_FOR(bytes_of(pid, 0) == 64 * MIB || !is_listed(pid)), "a process allocates and execs");
-        ok(WAIT_FOR(used_bytes(0) == 0), "after exec the same pid holds nothing");
+        ok(WAIT_FOR(bytes_of(pid, 0) == 64 * MIB), "a process holds 64M");
+        ok(write(go[1], "x", 1) == 1 && WAIT_FOR(used_bytes(0) == 0), "after exec the same pid holds nothing");
+        ok(kill(pid, 0) == 0 && waitpid(pid, NULL, WNOHANG) == 0, "and is alive");
         (void) kill(pid, SIGKILL);
         (void) waitpid(pid, NULL, 0);
+        (void) close(go[0]);
+        (void) close(go[1]);
+}
+
+static void the_last_byte_counts(void)
+{
+        struct hog hog = hog_start("--alloc", "3071M", NULL);
+        const char *too_much[] = { simgpu_program(), "hog", "--alloc", "1048577", NULL };
+        const char *exactly[] = { simgpu_program(), "hog", "--alloc", "1048576", "--for", "1ms", NULL };
+        is((uint64_t) run(NULL, 0, too_much), 3, "one byte more than is left is refused");
+        is((uint64_t) run(NULL, 0, exactly), 0, "exactly what is left is given");
+        hog_kill(&hog);
 }
 
 static void device_memory_is_not_the_process_s_own(void)
@@ -276,6 +288,7 @@ int main(void)
         parallel_allocations_never_exceed_the_card();
         forked_child_has_no_card();
         exec_frees_what_was_held();
+        the_last_byte_counts();
         look_from_another_namespace_buries_nobody();
         hostile_files_are_errors();
         device_memory_is_not_the_process_s_own();

@@ -5,7 +5,7 @@ set -eu
 
 if [ "${LESSOR_PEERS:-}" = off ]; then
         echo "1..0 # SKIP LESSOR_PEERS=off: other people's programs are not asked"
-        exit 77
+        exit 0 # the line above is what makes it a skip: meson takes no 77 from TAP
 fi
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 file=$1
