@@ -23,6 +23,7 @@ char card_path[PATH_MAX];
 static char folder[64];
 static pid_t owner;
 static int n_tests, n_failed;
+static pid_t hogs[256]; /* those still there when a test gives up are ended with it */
 
 bool ok(bool good, const char *fmt, ...)
 {
@@ -106,6 +107,9 @@ static void clean(void)
 {
         if (getpid() != owner || !folder[0])
                 return;
+        for (size_t i = 0; i < sizeof hogs / sizeof *hogs; i++)
+                if (hogs[i])
+                        (void) kill(hogs[i], SIGKILL);
         const char *argv[] = { "rm", "-rf", folder, NULL };
         (void) run(NULL, 0, argv);
 }
@@ -155,6 +159,11 @@ struct hog hog_start(const char *option, ...)
         (void) posix_spawn_file_actions_addclose(&actions, fds[1]);
         if (posix_spawn(&hog.pid, argv[0], &actions, NULL, argv, environ) != 0)
                 give_up("starting a hog");
+        for (size_t n = 0; n < sizeof hogs / sizeof *hogs; n++)
+                if (hogs[n] == 0) {
+                        hogs[n] = hog.pid;
+                        break;
+                }
         (void) posix_spawn_file_actions_destroy(&actions);
         (void) close(fds[1]);
         while (i > 0)
@@ -170,6 +179,9 @@ void hog_kill(struct hog *hog)
 {
         (void) kill(hog->pid, SIGKILL);
         (void) waitpid(hog->pid, NULL, 0);
+        for (size_t n = 0; n < sizeof hogs / sizeof *hogs; n++)
+                if (hogs[n] == hog->pid)
+                        hogs[n] = 0;
         (void) fclose(hog->out);
 }
 

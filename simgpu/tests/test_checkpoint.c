@@ -186,6 +186,12 @@ static void faults_bite(void)
         is((uint64_t) cp.checkpoint((int) hog.pid, NULL), CUDA_OK, "Checkpoint says success");
         is(bytes_of(hog.pid, 0), 50 * MIB, "and did nothing");
         unfault(0);
+        fault(FAULT_CHECKPOINT_SLOW, 30, "restore");
+        uint64_t since_ns = card_now_ns();
+        is((uint64_t) cp.checkpoint((int) hog.pid, NULL), CUDA_OK, "Checkpoint");
+        is((uint64_t) cp.restore((int) hog.pid, NULL), CUDA_OK, "and Restore");
+        ok(card_now_ns() - since_ns >= 30000000, "checkpoint-slow: at least that long");
+        unfault(0);
         fault(FAULT_CUDA_ERROR, 800, "cuCheckpointProcessCheckpoint");
         is((uint64_t) cp.checkpoint((int) hog.pid, NULL), CUDA_NOT_PERMITTED, "cuda-error 800");
         unfault(0);
@@ -209,12 +215,12 @@ static void faults_bite(void)
         fault(FAULT_CHECKPOINT_DIE, 0, "");
         is((uint64_t) lock_ms(hog.pid, 5000), CUDA_OK, "locked");
         is((uint64_t) cp.checkpoint((int) hog.pid, NULL), CUDA_OPERATING_SYSTEM, "checkpoint-die: the caller sees 304");
-        int status = 0;
-        (void) waitpid(hog.pid, &status, 0);
-        ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the target is dead");
+        siginfo_t info = { 0 };
+        (void) waitid(P_PID, (id_t) hog.pid, &info, WEXITED | WNOWAIT);
+        ok(info.si_code == CLD_KILLED && info.si_status == SIGKILL, "the target is dead");
         is(used_bytes(0), 0, "and its memory free");
         unfault(0);
-        (void) fclose(hog.out);
+        hog_kill(&hog);
 }
 
 static void strangers_are_told_apart(void)
