@@ -296,7 +296,14 @@ static enum wait_kind wait_kind_of(enum rule rule)
         return WAIT_NO_ROOM;
 }
 
-/* Tell why it waits, when that changed (@start_changed: its computed start came or went). */
+/* Is there anybody to tell why it waits: its asker, or the events because that changed (@start_changed: its computed start
+ * came, went or moved)? The reason is only made then. */
+static bool must_tell(const struct pass *p, const struct entry *e, enum rule rule, bool start_changed)
+{
+        return e->wait_kind != wait_kind_of(rule) || start_changed || e->no_wait ||
+               (p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(p->world, e)));
+}
+
 static void tell_wait(struct pass *p, struct entry *e, const struct reason *why, bool start_changed)
 {
         struct world *w = p->world;
@@ -398,7 +405,7 @@ static bool become_head(struct pass *p, struct entry *e)
                 return false;
 
         struct lane *lane = &p->lanes[device];
-        bool start_changed = e->is_head && e->start_ms != (start.finite ? start.start_ms : 0);
+        bool start_changed = !e->is_head || e->head_device != device || e->start_ms != (start.finite ? start.start_ms : 0);
         lane->head = e;
         lane->head_rank = entry_rank(&w->config, e, w->now_ms);
         lane->blocks = blocks;
@@ -421,6 +428,8 @@ static bool become_head(struct pass *p, struct entry *e)
         e->head_is_finite = e->head_is_finite || start.finite;
         e->start_ms = start.finite ? start.start_ms : 0;
 
+        if (!must_tell(p, e, RULE_NO_ROOM, start_changed))
+                return true;
         struct reason why;
         fill_reason(p, &why, device, e, &(struct standing) { .rule = RULE_NO_ROOM });
         why.start_ms = e->start_ms;
@@ -434,6 +443,8 @@ static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const 
 {
         struct reason why;
 
+        if (!must_tell(p, e, (enum rule) s->rule, false))
+                return;
         fill_reason(p, &why, device, e, s);
         if (why.rule == RULE_NO_ROOM)
                 reason_add_holders(&why, p->world, device);
@@ -448,10 +459,12 @@ static void wait_for_reading(struct pass *p, struct entry *e, uint32_t device, c
 
         wait.starts = false;
         wait.rule = dev->settled || dev->reading_ms == 0 ? RULE_READING_STALE : RULE_READING_UNSETTLED;
-        fill_reason(p, &why, device, e, &wait);
         p->lanes[device].pending = true;
         if (p->world->eyes_answering)
                 actions_read(p->world, p->out, device);
+        if (!must_tell(p, e, (enum rule) wait.rule, false))
+                return;
+        fill_reason(p, &why, device, e, &wait);
         tell_wait(p, e, &why, false);
 }
 

@@ -2,6 +2,11 @@
 #include "arbiter/attribute.h"
 #include "base/number.h"
 
+static const struct process *process_at(const struct world *w, struct identity identity)
+{
+        return world_process_find((struct world *) (uintptr_t) w, identity); /* looks, and changes nothing */
+}
+
 static bool lease_covers(const struct lease *lease, struct identity id)
 {
         return (!identity_is_none(lease->binding.root) && identity_equal(lease->binding.root, id)) ||
@@ -64,8 +69,7 @@ uint32_t attribute_count_workers(const struct world *w, const struct lease *leas
                 if (!ref_equal(o->holder, lease->holder) || identity_equal(o->identity, lease->binding.owner))
                         continue;
 
-                /* The table is sorted, so this is a binary search. */
-                struct process *p = world_process_find((struct world *) (uintptr_t) w, o->identity);
+                const struct process *p = process_at(w, o->identity);
                 n += p && p->state != PROCESS_ENDED;
         }
         return n;
@@ -75,9 +79,12 @@ bool attribute_finds_strangers_of(const struct world *w, const struct lease *lea
 {
         struct ref ref = world_lease_ref(w, lease);
 
-        for (uint32_t i = 0; i < w->n_processes; i++)
-                if (ref_is_none(w->processes[i].lease) &&
-                    ref_equal(attribute_process(w, &w->processes[i], lease->device), ref))
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                if (w->holders[i].kind != HOLDER_STRANGER)
+                        continue;
+                const struct process *p = process_at(w, w->holders[i].process);
+                if (p && ref_is_none(p->lease) && ref_equal(attribute_process(w, p, lease->device), ref))
                         return true;
+        }
         return false;
 }

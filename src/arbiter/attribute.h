@@ -12,5 +12,5 @@
 struct ref attribute_process(const struct world *world, const struct process *process, uint32_t device);
 /* Processes of the lease that are alive as far as is known, and listed on its device; its owner itself not counted. */
 uint32_t attribute_count_workers(const struct world *world, const struct lease *lease);
-/* Is there a process without a lease, listed somewhere, that belongs to this one? */
+/* Is there a stranger, listed somewhere, that belongs to this one? */
 bool attribute_finds_strangers_of(const struct world *world, const struct lease *lease);

@@ -5,6 +5,7 @@
 #include "arbiter/attribute.h"
 #include "arbiter/life.h"
 #include "arbiter/project.h"
+#include "arbiter/reading.h"
 #include "arbiter/usage.h"
 #include "base/number.h"
 
@@ -47,19 +48,6 @@ static void change_state(struct lease *lease, enum lease_event event)
         enum lease_state next = lease_next((enum lease_state) lease->state, event);
         assert(next != LEASE_NONE);
         lease->state = (uint8_t) next;
-}
-
-/* Memory may come back on its device now: readings of before grant nothing. */
-static void device_changed(struct world *w, uint32_t device, struct actions *out)
-{
-        struct device *dev = &w->devices[device];
-
-        dev->changed_ms = w->now_ms;
-        if (dev->reading_ms >= w->now_ms)
-                dev->reading_ms = w->now_ms - (w->now_ms > 0);
-        dev->read_asked_ms = 0;
-        if (w->eyes_answering && dev->used_known)
-                actions_read(w, out, device);
 }
 
 /* Out of the books: the one place where a lease ends. */
@@ -113,7 +101,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
                 listed = false; /* nothing of it will ever be seen there again */
         if (!listed) {
                 bury(w, lease, &why, token, out);
-                device_changed(w, device, out);
+                reading_outdated(w, device, out);
                 return;
         }
 
@@ -125,7 +113,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         why.used_bytes = h->used_bytes;
         struct action *a = actions_add_lease(w, out, ACTION_DRAINING, lease, &why);
         a->token = token;
-        device_changed(w, device, out);
+        reading_outdated(w, device, out);
 }
 
 void life_set_active(struct world *w, struct lease *lease, uint64_t token, struct actions *out)
@@ -140,7 +128,7 @@ void life_set_active(struct world *w, struct lease *lease, uint64_t token, struc
         a->token = token;
         /* Its program may have been on the card before it asked: the next look counts it under the lease. */
         if (attribute_finds_strangers_of(w, lease))
-                device_changed(w, lease->device, out);
+                reading_outdated(w, lease->device, out);
 }
 
 void life_activate(struct world *w, const struct lease_call *call, struct actions *out)
@@ -212,7 +200,7 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         h->uncollected = false;
         actions_add_lease(w, out, ACTION_ORPHANED, lease,
                           &(struct reason) { .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = h->used_bytes });
-        device_changed(w, lease->device, out);
+        reading_outdated(w, lease->device, out);
 }
 
 /* Nothing of it is on the device any more. Without per-process figures nobody can tell: the time that settling may take

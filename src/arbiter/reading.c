@@ -300,18 +300,21 @@ void reading_process_ended(struct world *w, struct identity identity, struct act
                 world_process_drop(w, identity);
                 return;
         }
-        for (uint32_t i = 0; i < w->n_occupancies; i++) {
-                if (!identity_equal(w->occupancies[i].identity, identity))
-                        continue;
-                uint32_t device = w->occupancies[i].device;
-                struct device *dev = &w->devices[device];
-                dev->changed_ms = w->now_ms;
-                if (dev->reading_ms >= w->now_ms)
-                        dev->reading_ms = u64_sub0(w->now_ms, 1);
-                dev->read_asked_ms = 0;
-                if (w->eyes_answering)
-                        actions_read(w, out, device);
-        }
+        for (uint32_t i = 0; i < w->n_occupancies; i++)
+                if (identity_equal(w->occupancies[i].identity, identity))
+                        reading_outdated(w, w->occupancies[i].device, out);
+}
+
+void reading_outdated(struct world *w, uint32_t device, struct actions *out)
+{
+        struct device *dev = &w->devices[device];
+
+        dev->changed_ms = w->now_ms;
+        if (dev->reading_ms >= w->now_ms) /* of the same millisecond: it came first */
+                dev->reading_ms = u64_sub0(w->now_ms, 1);
+        dev->read_asked_ms = 0;
+        if (w->eyes_answering)
+                actions_read(w, out, device);
 }
 
 void reading_unconfirm(struct world *w)

@@ -10,5 +10,7 @@ void reading_process(struct world *world, const struct process *facts);
 void reading_process_ended(struct world *world, struct identity identity, struct actions *out);
 /* Ends may have been missed (the eyes or the daemon were away): what is known is unconfirmed until it is seen again. */
 void reading_unconfirm(struct world *world);
+/* Something changed on the device: looks taken before now grant nothing, and a new one is ordered. */
+void reading_outdated(struct world *world, uint32_t device, struct actions *out);
 /* Forget what was seen on a device (it is lost, or the machine was rebooted). */
 void reading_forget(struct world *world, uint32_t device, struct actions *out);

@@ -49,6 +49,7 @@ static void device_step(struct world *w, const struct device_facts *facts, struc
                 say_device(w, out, index, RULE_DEVICE_FOUND);
                 return;
         }
+        reading_outdated(w, index, out); /* it was named again because something about it changed */
         if (before == dev->health)
                 return;
         say_device(w, out, index, RULE_DEVICE_CHANGED);
@@ -71,7 +72,7 @@ static void eyes_step(struct world *w, const struct eyes_state *eyes, struct act
         if (eyes->answering)
                 reading_unconfirm(w);
         for (uint32_t d = 0; d < w->n_devices; d++)
-                w->devices[d].read_asked_ms = 0;
+                reading_outdated(w, d, out); /* whatever happened in the dark */
         if (eyes->answering && !silence_told)
                 return; /* the first word of all */
         struct action *a = actions_add(w, out, ACTION_EYES);
