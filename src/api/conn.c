@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "model/lease.h"
 
+enum { DRAIN_MAX_BYTES = 1024 * 1024 };
+
 static void on_handle_closed(uv_handle_t *handle)
 {
         struct conn *c = handle->data;
@@ -275,16 +277,15 @@ static enum MHD_Result gather_query(void *cls, enum MHD_ValueKind kind, const ch
         return MHD_YES;
 }
 
-static int check_head(struct conn *c, const char *url, const char *method, struct problem *p)
+static int check_head(struct conn *c, const char *url, const char *method, uint64_t *ret_body_bytes, struct problem *p)
 {
         struct gather g = { .head = { .may_have_body = strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0 } };
         const union MHD_ConnectionInfo *info;
-        uint64_t n_body = 0;
 
         info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
         g.head.n_bytes = info ? info->header_size : 0;
         (void) MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, gather_header, &g);
-        if (http_head_check(&g.head, &n_body, p) < 0)
+        if (http_head_check(&g.head, ret_body_bytes, p) < 0)
                 return -1;
         c->route = route_find(method, url, &c->lease_id, p);
         if (!c->route)
@@ -300,21 +301,26 @@ static int check_head(struct conn *c, const char *url, const char *method, struc
 
 enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method)
 {
-        struct problem p = { 0 };
+        uint64_t n_body = UINT64_MAX;
 
         c->dispatched = false;
         c->too_large = false;
         c->lease_id = 0;
         c->route = NULL;
+        c->early = (struct problem) { 0 };
         strbuf_init(&c->body, HTTP_BODY_MAX_BYTES);
         if (c->state != CONN_READING)
                 conn_set_state(c, CONN_READING);
 
-        if (c->refusal.status == 0 && check_head(c, url, method, &p) == 0)
+        if (check_head(c, url, method, &n_body, &c->early) == 0 && c->refusal.status == 0)
                 return MHD_YES;
+        if (c->refusal.status != 0)
+                c->early = c->refusal;
+        if (n_body <= DRAIN_MAX_BYTES)
+                return MHD_YES; /* a client in the middle of its body would see a broken pipe instead of the answer */
 
         /* Answered before the body is read, so libmicrohttpd closes the connection behind the answer. */
-        conn_reply_problem(c, c->refusal.status != 0 ? &c->refusal : &p, NULL);
+        conn_reply_problem(c, &c->early, NULL);
         if (!c->reply)
                 return MHD_NO;
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONNECTION, "close");

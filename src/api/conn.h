@@ -51,6 +51,7 @@ struct conn {
         const struct route *route;
         uint64_t lease_id; /* in its address, or what it asked for */
         bool too_large;
+        struct problem early; /* status != 0: known before the body was read, and the answer once it was */
         bool dispatched;
         struct strbuf body;
         enum conn_want want;

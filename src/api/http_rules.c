@@ -86,22 +86,22 @@ static int look_at(const struct http_header *h, struct seen *seen, struct proble
 
 static int body_length(const struct seen *seen, uint64_t *ret, struct problem *p)
 {
+        uint64_t n;
+
         if (seen->n_encoding > 1 || seen->n_length > 1)
                 return ambiguous(p, "a header that gives it stands twice");
         if (seen->n_encoding && seen->n_length)
                 return ambiguous(p, "both Content-Length and Transfer-Encoding are given");
-        if (seen->n_encoding) {
-                if (strcasecmp(seen->encoding, "chunked") != 0)
-                        return ambiguous(p, "the Transfer-Encoding is not chunked");
-                *ret = UINT64_MAX;
+        if (seen->n_encoding)
+                return strcasecmp(seen->encoding, "chunked") == 0 ? 0 : ambiguous(p, "the Transfer-Encoding is not chunked");
+        if (!seen->n_length) {
+                *ret = 0;
                 return 0;
         }
-        *ret = 0;
-        if (!seen->n_length)
-                return 0;
-        if (parse_u64("Content-Length", seen->length, 0, INT64_MAX, ret, NULL) < 0)
+        if (parse_u64("Content-Length", seen->length, 0, INT64_MAX, &n, NULL) < 0)
                 return ambiguous(p, "the Content-Length is not a number");
-        if (*ret > HTTP_BODY_MAX_BYTES)
+        *ret = n;
+        if (n > HTTP_BODY_MAX_BYTES)
                 return problem_set(p, 413, "too-large", "the body has %s bytes, %d are allowed", seen->length,
                                    HTTP_BODY_MAX_BYTES);
         return 0;
@@ -110,24 +110,28 @@ static int body_length(const struct seen *seen, uint64_t *ret, struct problem *p
 int http_head_check(const struct http_head *head, uint64_t *ret_body_bytes, struct problem *reterr)
 {
         struct seen seen = { 0 };
-        uint64_t n_body;
+        struct problem first = { 0 };
 
+        *ret_body_bytes = UINT64_MAX;
         if (head->n_headers > HTTP_HEADERS_MAX || head->n_bytes > HTTP_HEAD_MAX_BYTES)
                 return problem_set(reterr, 431, "too-large", "the head of the request is larger than %d bytes or has more "
                                                              "than %d lines",
                                    HTTP_HEAD_MAX_BYTES, HTTP_HEADERS_MAX);
         for (size_t i = 0; i < head->n_headers; i++)
-                if (look_at(&head->headers[i], &seen, reterr) < 0)
-                        return -1;
+                if (look_at(&head->headers[i], &seen, reterr) < 0 && first.status == 0)
+                        first = *reterr;
+        if (body_length(&seen, ret_body_bytes, reterr) < 0)
+                return -1;
+        if (first.status != 0) {
+                *reterr = first;
+                return -1;
+        }
         if (seen.n_host > 1 || (seen.n_host == 1 && !http_host_is_ours(seen.host)))
                 return problem_set(reterr, 403, "forbidden-host",
                                    "the Host header must be localhost (or absent) on this socket");
-        if (body_length(&seen, &n_body, reterr) < 0)
-                return -1;
-        if (n_body > 0 && !head->may_have_body)
+        if (*ret_body_bytes > 0 && !head->may_have_body)
                 return problem_set(reterr, 400, "bad-request", "this method takes no body");
-        if (n_body > 0 && (seen.n_type != 1 || !is_json(seen.type)))
+        if (*ret_body_bytes > 0 && (seen.n_type != 1 || !is_json(seen.type)))
                 return problem_set(reterr, 415, "not-json", "a body must say Content-Type: application/json");
-        *ret_body_bytes = n_body;
         return 0;
 }

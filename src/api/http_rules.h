@@ -27,7 +27,8 @@ struct http_head {
         bool may_have_body; /* POST, PUT, PATCH, DELETE */
 };
 
-/* 0, or -1 with *reterr. *ret_body_bytes: declared length, or UINT64_MAX for a chunked one. */
+/* 0, or -1 with *reterr. *ret_body_bytes, also on failure: the declared length, 0 without a body, UINT64_MAX for a chunked
+ * one and where nobody can be sure. */
 int http_head_check(const struct http_head *head, uint64_t *ret_body_bytes, struct problem *reterr);
 /* Is this a name of this machine's own, as clients of a local socket write it? Exposed for its table test. */
 bool http_host_is_ours(const char *host);

@@ -309,6 +309,30 @@ static void get_why(struct conn *c)
 
 /* ---- asking ---- */
 
+/* A device may be named by the beginning of its UUID, where that is one device's only. What no device has is left to the
+ * core, whose refusal says so. */
+static int resolve_device(struct conn *c, struct request *request, struct problem *p)
+{
+        const struct world *w = world_of(c);
+        const char *given = request->device_uuid, *found = NULL;
+        size_t n = strlen(given);
+
+        for (uint32_t i = 0; n > 0 && i < w->n_devices; i++) {
+                const char *uuid = w->devices[i].uuid;
+                if (strcmp(uuid, given) == 0)
+                        return 0;
+                if (strncmp(uuid, given, n) != 0)
+                        continue;
+                if (found)
+                        return problem_field(p, "device", given, n, "the UUID of one device",
+                                             "several begin like this: write more of it (see /api/devices)");
+                found = uuid;
+        }
+        if (found)
+                (void) snprintf(request->device_uuid, sizeof(request->device_uuid), "%s", found);
+        return 0;
+}
+
 static void post_lease(struct conn *c)
 {
         struct lease_ask ask;
@@ -316,6 +340,10 @@ static void post_lease(struct conn *c)
         struct input input = { .kind = INPUT_REQUEST };
 
         if (lease_json_parse(strbuf_text(&c->body), c->body.len, &ask, &p) < 0) {
+                conn_reply_problem(c, &p, NULL);
+                return;
+        }
+        if (resolve_device(c, &ask.request, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
@@ -616,8 +644,10 @@ bool route_takes_query(const struct route *route, const char *name)
 {
         size_t n = strlen(name);
 
+        if (n == 0) /* also "%00": found everywhere, and behind the end too */
+                return false;
         for (const char *at = route->queries; (at = strstr(at, name)); at++)
-                if (n > 0 && at > route->queries && at[-1] == ' ' && at[n] == ' ')
+                if (at > route->queries && at[-1] == ' ' && at[n] == ' ')
                         return true;
         return false;
 }

@@ -101,7 +101,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
                 return conn_begin(c, url, method);
         }
         if (*n_upload > 0) {
-                if (!c->too_large)
+                if (!c->too_large && c->early.status == 0)
                         strbuf_append(&c->body, upload, *n_upload);
                 c->too_large = c->too_large || c->body.failed;
                 *n_upload = 0;
@@ -109,7 +109,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         }
         if (!c->dispatched) {
                 c->dispatched = true;
-                if (c->too_large) {
+                if (c->early.status != 0) {
+                        conn_reply_problem(c, &c->early, NULL);
+                        if (c->reply && (c->refusal.status != 0 || c->early.status == 413))
+                                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONNECTION, "close");
+                } else if (c->too_large) {
                         struct problem p;
                         problem_set(&p, 413, "too-large", "the body has more than %d bytes", HTTP_BODY_MAX_BYTES);
                         conn_reply_problem(c, &p, NULL);

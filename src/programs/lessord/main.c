@@ -379,6 +379,7 @@ static void init_loop(struct daemon *d)
         (void) uv_signal_start(&d->signals[0], on_signal, SIGTERM);
         (void) uv_signal_start(&d->signals[1], on_signal, SIGINT);
         (void) signal(SIGPIPE, SIG_IGN);
+        (void) signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: an error of write(), not the end */
 }
 
 int main(int argc, char **argv)
