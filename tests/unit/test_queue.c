@@ -317,6 +317,32 @@ static void B3_usage_is_what_was_held_and_for_how_long(void **state)
         scene_end(&s);
 }
 
+/* 10 GiB for 1000 s are 10,240,000 MiB·s; what decays meanwhile is less than a hundredth. */
+static void B3_usage_is_held_memory_times_time(void **state)
+{
+        (void) state;
+        static const struct {
+                uint64_t bobs;
+                bool bob_first;
+        } rows[] = { { 10100000, true }, { 10300000, false } };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                uint64_t held = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(10) });
+                scene_tick_to_s(&s, 1000);
+                scene_release(&s, held);
+                scene_usage(&s, BOB, rows[i].bobs);
+                uint64_t a = scene_request(&s, (struct ask){ .uid = CAROL, .bytes = GiB(24) });
+                uint64_t alice = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(24) });
+                uint64_t bob = scene_request(&s, (struct ask){ .uid = BOB, .bytes = GiB(24) });
+                const uint64_t by_usage[] = { bob, alice }, by_arrival[] = { alice, bob };
+                assert_order(&s, a, rows[i].bob_first ? by_usage : by_arrival, 2);
+                scene_end(&s);
+        }
+}
+
 static void B4_usage_is_set_aside_for_what_waited_30_minutes(void **state)
 {
         (void) state;
@@ -509,6 +535,28 @@ static void B6_small_work_beside_which_the_head_fits_at_its_start_goes_first(voi
                 assert_bytes(scene_entry(&s, head)->start_ms, SCENE_START_MS + SECONDS(600));
                 scene_end(&s);
         }
+}
+
+/* The same when several are looked at in one step: what the first takes beside the head is gone for the second. */
+static void B6_small_work_that_waited_for_a_look_shares_what_is_beside_the_head(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(16), .slot_s = 600 });
+        s.eyes_closed = true;
+        s.now_ms += 2000;
+        uint64_t head = scene_request(&s, (struct ask){ .bytes = GiB(17) });
+        uint64_t x = ask_6(&s, 3, NO_LIMIT);
+        uint64_t y = scene_request(&s, (struct ask){ .bytes = GiB(2) });
+        assert_waits(&s, x);
+        assert_waits(&s, y);
+        scene_reading(&s, card, s.now_ms, 0, true);
+        assert_waits(&s, head);
+        assert_runs(&s, x);
+        assert_waits(&s, y);
+        scene_end(&s);
 }
 
 static void B7_reclaimable_small_work_goes_first_where_the_ledger_has_room(void **state)
@@ -1185,6 +1233,7 @@ int main(void)
                 cmocka_unit_test(B3_head_with_a_finite_start_stays_head),
                 cmocka_unit_test(B3_usage_counts_half_after_one_day),
                 cmocka_unit_test(B3_usage_is_what_was_held_and_for_how_long),
+                cmocka_unit_test(B3_usage_is_held_memory_times_time),
                 cmocka_unit_test(B4_usage_is_set_aside_for_what_waited_30_minutes),
                 cmocka_unit_test(B4_time_on_hold_is_not_waiting),
                 cmocka_unit_test(B4_stream_of_light_users_P2_does_not_starve_a_heavy_users_P3),
@@ -1192,6 +1241,7 @@ int main(void)
                 cmocka_unit_test(B5_head_starts_at_its_computed_start),
                 cmocka_unit_test(B5_start_becomes_unknown_when_the_slot_passes_without_a_way_out),
                 cmocka_unit_test(B6_small_work_beside_which_the_head_fits_at_its_start_goes_first),
+                cmocka_unit_test(B6_small_work_that_waited_for_a_look_shares_what_is_beside_the_head),
                 cmocka_unit_test(B7_reclaimable_small_work_goes_first_where_the_ledger_has_room),
                 cmocka_unit_test(B7_room_set_aside_in_the_ledger_is_gone_for_the_next),
                 cmocka_unit_test(B8_ledger_must_hold_the_parked_head_and_who_goes_ahead_of_it),
