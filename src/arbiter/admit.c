@@ -372,7 +372,7 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;
                 struct lane *lane = lane_of(p, d);
-                if (!lane->usable || lane->head || lane->pending)
+                if (!lane->usable || lane->head || lane->pending || e->demand_bytes > device_ceiling_bytes(w, d, NULL))
                         continue;
 
                 struct projection start;
