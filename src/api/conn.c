@@ -145,7 +145,7 @@ void conn_drop(struct conn *c)
         (void) uv_timer_stop(&c->timer);
         (void) shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes */
         conn_wake(c);
-        c->server->woken = true;
+        server_kick(c->server);
 }
 
 void conn_sleep(struct conn *c, enum conn_state state)
@@ -168,7 +168,7 @@ void conn_wake(struct conn *c)
                 return;
         c->asleep = false;
         MHD_resume_connection(c->mhd);
-        c->server->woken = true;
+        server_kick(c->server);
 }
 
 void conn_await(struct conn *c, uint64_t lease_id)

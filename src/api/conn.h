@@ -106,6 +106,11 @@ bool route_takes_query(const struct route *route, const char *name);
 /* An action that answers this connection's input, or is about the lease it waits for. */
 void route_on_action(struct conn *c, const struct action *action);
 
+/* ---- server.c ---- */
+/* libmicrohttpd has something to do that no descriptor tells: let it, soon (its own wake-up is silent without a thread of
+ * its own). */
+void server_kick(struct api_server *server);
+
 /* ---- conn.c ---- */
 struct conn *conn_new(struct api_server *server, int fd);
 void conn_free_later(struct conn *c);

@@ -47,6 +47,13 @@ static void run_http(struct api_server *s)
                 (void) uv_timer_stop(&s->mhd_timer);
 }
 
+void server_kick(struct api_server *s)
+{
+        s->woken = true;
+        if (!s->stopping)
+                (void) uv_timer_start(&s->mhd_timer, on_http_timer, 0, 0);
+}
+
 static void log_http(void *cls, const char *fmt, va_list args)
 {
         char line[256], safe[512];
@@ -205,8 +212,7 @@ static void take_connection(struct api_server *s, int fd)
                 }
                 return;
         }
-        conn_set_state(c, CONN_IDLE);
-        s->woken = true;
+        conn_set_state(c, CONN_READING); /* who connects wants something: its first bytes may be read before we could look */
 }
 
 static void on_accept_ready(uv_poll_t *poll, int status, int events);
