@@ -69,9 +69,9 @@ static void look(struct bench *b, uint32_t card)
                 const struct lease *lease = &b->world->leases[i];
                 if (lease->state != LEASE_ACTIVE || lease->device != card)
                         continue;
-                rows[input.reading.n_rows++] = (struct occupancy) { .identity = lease->binding.owner,
-                                                                    .used_bytes = lease->bytes / 2,
-                                                                    .flags = ROW_COMPUTE | ROW_USED_KNOWN };
+                rows[input.reading.n_rows++] = (struct occupancy){ .identity = lease->binding.owner,
+                                                                   .used_bytes = lease->bytes / 2,
+                                                                   .flags = ROW_COMPUTE | ROW_USED_KNOWN };
                 input.reading.used_bytes += lease->bytes / 2;
         }
         step(b, &input);
@@ -82,17 +82,17 @@ static void ask(struct bench *b)
         uint32_t pid = (uint32_t) (rng() % 4000000) + 2;
         struct input input = { .kind = INPUT_PROCESS };
 
-        input.process.identity = (struct identity) { .pid = pid, .start_ticks = b->now_ms };
+        input.process.identity = (struct identity){ .pid = pid, .start_ticks = b->now_ms };
         input.process.uid = 1000 + pid % 12;
         step(b, &input);
-        input = (struct input) { .kind = INPUT_REQUEST };
-        input.request = (struct request) { .token = 1,
-                                           .uid = 1000 + pid % 12,
-                                           .collected = true,
-                                           .priority = (uint8_t) (2 + rng() % 4),
-                                           .bytes = MIB * (64 + rng() % 3000),
-                                           .slot_ms = rng() % 3 ? 60000 * (1 + rng() % 300) : 0 };
-        input.request.binding.owner = (struct identity) { .pid = pid, .start_ticks = b->now_ms };
+        input = (struct input){ .kind = INPUT_REQUEST };
+        input.request = (struct request){ .token = 1,
+                                          .uid = 1000 + pid % 12,
+                                          .collected = true,
+                                          .priority = (uint8_t) (2 + rng() % 4),
+                                          .bytes = MIB * (64 + rng() % 3000),
+                                          .slot_ms = rng() % 3 ? 60000 * (1 + rng() % 300) : 0 };
+        input.request.binding.owner = (struct identity){ .pid = pid, .start_ticks = b->now_ms };
         step(b, &input);
 }
 
@@ -134,7 +134,7 @@ int main(void)
                 return EXIT_FAILURE;
         config_defaults(&config);
         world_init(b.world, &config);
-        step(&b, &(struct input) { .kind = INPUT_EYES, .eyes = { .answering = true } });
+        step(&b, &(struct input){ .kind = INPUT_EYES, .eyes = { .answering = true } });
         for (uint32_t card = 0; card < CARDS; card++) {
                 struct input input = { .kind = INPUT_DEVICE,
                                        .device = { .total_bytes = 80 * GIB, .health = DEVICE_OK } };
@@ -159,11 +159,12 @@ int main(void)
                         look(&b, (uint32_t) (rng() % CARDS));
                         n++;
                 } else if (dice < 80 && b.n_live != 0) {
-                        step(&b, &(struct input) { .kind = INPUT_RENEW,
-                                                   .call = { .lease_id = b.live[rng() % b.n_live], .by_system = true } });
+                        step(&b,
+                             &(struct input){ .kind = INPUT_RENEW,
+                                              .call = { .lease_id = b.live[rng() % b.n_live], .by_system = true } });
                         n++;
                 } else {
-                        step(&b, &(struct input) { .kind = INPUT_TICK });
+                        step(&b, &(struct input){ .kind = INPUT_TICK });
                         n++;
                 }
         }
@@ -175,12 +176,13 @@ int main(void)
                 (void) fprintf(stderr, "bench core: the books are wrong: %s\n", wrong);
                 return EXIT_FAILURE;
         }
-        (void) printf("{\"bench\":\"core\",\"steps\":%llu,\"requests\":%llu,\"grants\":%llu,\"waits\":%llu,\"refusals\":%llu,"
-                      "\"leases\":%u,\"core_s\":%.3f,\"reference_s\":%.3f,\"steps_per_s\":%.0f,"
-                      "\"ratio_steps_per_reference_round\":%.6f,\"bound\":\"steps_per_s >= 1000000\"}\n",
-                      (unsigned long long) n, (unsigned long long) n_requests, (unsigned long long) b.n_grants,
-                      (unsigned long long) b.n_waits, (unsigned long long) b.n_refusals, b.n_live, core_s, loop_s,
-                      (double) n / core_s, ((double) n / core_s) / (REFERENCE_ROUNDS / loop_s));
+        (void) printf(
+                "{\"bench\":\"core\",\"steps\":%llu,\"requests\":%llu,\"grants\":%llu,\"waits\":%llu,\"refusals\":%llu,"
+                "\"leases\":%u,\"core_s\":%.3f,\"reference_s\":%.3f,\"steps_per_s\":%.0f,"
+                "\"ratio_steps_per_reference_round\":%.6f,\"bound\":\"steps_per_s >= 1000000\"}\n",
+                (unsigned long long) n, (unsigned long long) n_requests, (unsigned long long) b.n_grants,
+                (unsigned long long) b.n_waits, (unsigned long long) b.n_refusals, b.n_live, core_s, loop_s,
+                (double) n / core_s, ((double) n / core_s) / (REFERENCE_ROUNDS / loop_s));
         free(b.world);
         free(b.out);
         return EXIT_SUCCESS;

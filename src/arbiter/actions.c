@@ -25,8 +25,8 @@ struct action *actions_add(struct world *world, struct actions *out, enum action
         return action;
 }
 
-struct action *actions_add_lease(struct world *world, struct actions *out, enum action_kind kind, const struct lease *lease,
-                                 const struct reason *why)
+struct action *actions_add_lease(struct world *world, struct actions *out, enum action_kind kind,
+                                 const struct lease *lease, const struct reason *why)
 {
         struct action *action = actions_add(world, out, kind);
 

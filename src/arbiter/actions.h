@@ -12,7 +12,7 @@ bool actions_have_room(struct actions *out, uint32_t n);
  * bounded number of actions is sized for (ACTIONS_MAX). */
 struct action *actions_add(struct world *world, struct actions *out, enum action_kind kind);
 /* The same about a lease: its id, owner, priority, bytes, device. */
-struct action *actions_add_lease(struct world *world, struct actions *out, enum action_kind kind, const struct lease *lease,
-                                 const struct reason *why);
+struct action *actions_add_lease(struct world *world, struct actions *out, enum action_kind kind,
+                                 const struct lease *lease, const struct reason *why);
 /* Order a look at @device, at most one an ORDER_AGAIN_MS while none was answered. */
 void actions_read(struct world *world, struct actions *out, uint32_t device);

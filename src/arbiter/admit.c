@@ -3,29 +3,13 @@
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
 #include "arbiter/ceiling.h"
-#include "arbiter/free.h"
+#include "arbiter/lane.h"
 #include "arbiter/life.h"
-#include "arbiter/project.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
 #include "arbiter/usage.h"
 #include "base/number.h"
 #include "placement/pick.h"
-
-/* One device during one pass. */
-struct lane {
-        bool looked;
-        bool usable;
-        bool fresh;
-        bool pending;          /* somebody would start here but for the reading: nobody else does, heads stay as they are */
-        struct sums now;       /* without the claims of heads: those are lent to whoever may go ahead */
-        uint64_t claim_bytes;  /* of the head of before */
-        struct entry *old_head;
-        struct entry *head;    /* of this pass: the first in line that cannot start here */
-        bool blocks;           /* it has no start in sight and has waited 30 min */
-        unsigned head_rank;
-        struct projection start; /* of the head */
-};
 
 struct pass {
         struct world *world;
@@ -36,119 +20,10 @@ struct pass {
         struct lane lanes[DEVICES_MAX];
 };
 
-/* How an entry stands on one device. */
-struct standing {
-        bool starts;
-        uint64_t room_bytes;
-        uint16_t rule; /* enum rule: why it starts, or waits */
-};
-
-bool device_is_fresh(const struct world *w, uint32_t device)
-{
-        const struct device *dev = &w->devices[device];
-
-        if (!w->eyes_answering)
-                return false;
-        if (!dev->used_known)
-                return dev->budget_bytes != 0; /* an administrator's budget is all there is */
-        return dev->settled && dev->reading_ms != 0 && dev->reading_ms >= dev->changed_ms &&
-               u64_sub0(w->now_ms, dev->reading_ms) <= w->config.reading_max_age_ms;
-}
-
 static struct lane *lane_of(struct pass *p, uint32_t device)
 {
-        struct lane *lane = &p->lanes[device];
-        const struct world *w = p->world;
-
-        if (lane->looked)
-                return lane;
-        lane->looked = true;
-        lane->usable = device_is_usable(&w->devices[device]);
-        lane->fresh = device_is_fresh(w, device);
-        sums_of_device(w, device, &lane->now);
-        for (uint32_t i = 0; i < w->n_holders; i++) {
-                const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD && h->device == device) {
-                        sums_take_out(&lane->now, h);
-                        lane->claim_bytes += h->reserved_bytes;
-                }
-        }
-        for (uint32_t i = 0; i < w->n_entries; i++)
-                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
-                        lane->old_head = &p->world->entries[i];
-        return lane;
-}
-
-static uint64_t ledger_room_bytes(const struct world *w)
-{
-        uint64_t taken = w->ledger_charged_bytes;
-
-        for (uint32_t i = 0; i < w->n_leases; i++)
-                if (w->lease_ids[i] != 0)
-                        taken += w->leases[i].ledger_set_aside_bytes;
-        return u64_sub0(w->config.ledger_cap_bytes, taken);
-}
-
-static struct holder reservation_of(uint64_t bytes)
-{
-        return (struct holder) { .kind = HOLDER_LEASE, .used_known = true, .uncollected = true, .reserved_bytes = bytes };
-}
-
-static bool runs_beyond(const struct world *w, const struct entry *e, uint64_t start_ms)
-{
-        return e->limit_ms == 0 || w->now_ms + e->limit_ms > start_ms;
-}
-
-static bool head_fits_beside(const struct lane *lane, const struct entry *e)
-{
-        struct sums then = lane->start.at_start;
-        struct holder more = reservation_of(e->demand_bytes);
-
-        sums_add(&then, &more);
-        return sums_fit(&then, lane->head->demand_bytes);
-}
-
-/* May @e go ahead of the head of this lane, and why? RULE_BEHIND_HEAD or RULE_HEAD_BLOCKS: it may not. */
-static enum rule rule_ahead_of_head(const struct pass *p, const struct lane *lane, const struct entry *e)
-{
-        const struct world *w = p->world;
-
-        if (rank_passes(&w->config, e->priority, lane->head_rank))
-                return RULE_PASSES_HEAD;
-        if (!lane->start.finite && !lane->blocks)
-                return RULE_FITS; /* such a head claims nothing */
-        if (lane->start.finite) {
-                if (!runs_beyond(w, e, lane->start.start_ms))
-                        return RULE_ENDS_IN_TIME;
-                if (head_fits_beside(lane, e))
-                        return RULE_FITS_BESIDE;
-        }
-        if (ways_out_without_ledger(&e->ways))
-                return RULE_RECLAIMABLE;
-        if ((ways_out_usable(&e->ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && e->demand_bytes <= ledger_room_bytes(w))
-                return RULE_LEDGER_SET_ASIDE;
-        return lane->blocks ? RULE_HEAD_BLOCKS : RULE_BEHIND_HEAD;
-}
-
-static struct standing stand(const struct pass *p, const struct lane *lane, const struct entry *e)
-{
-        struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
-        bool fits = e->demand_bytes <= s.room_bytes;
-
-        if (!lane->head) {
-                bool passes = lane->old_head && lane->old_head != e &&
-                              rank_passes(&p->world->config, e->priority,
-                                          entry_rank(&p->world->config, lane->old_head, p->world->now_ms));
-                s.rule = !fits ? RULE_NO_ROOM : passes ? RULE_PASSES_HEAD : RULE_FITS;
-                s.starts = fits;
-                return s;
-        }
-
-        enum rule rule = rule_ahead_of_head(p, lane, e);
-        bool may = rule != RULE_BEHIND_HEAD && rule != RULE_HEAD_BLOCKS;
-        s.starts = may && fits;
-        s.rule = (uint16_t) (fits || rule == RULE_HEAD_BLOCKS ? rule : RULE_NO_ROOM_BEHIND_HEAD);
-        return s;
+        lane_look(p->world, device, &p->lanes[device]);
+        return &p->lanes[device];
 }
 
 static uint64_t lease_id_of_entry(struct world *w, const struct entry *e)
@@ -166,7 +41,7 @@ static void fill_reason(struct pass *p, struct reason *why, uint32_t device, con
         struct sums booked;
 
         sums_of_device(w, device, &booked);
-        *why = (struct reason) {
+        *why = (struct reason){
                 .rule = s->rule,
                 .place = p->place,
                 .n_waiting = p->n_waiting,
@@ -193,13 +68,13 @@ void admit_drop_entry(struct world *w, struct entry *e)
         for (uint32_t i = 0; i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0 && ref_equal(w->leases[i].backfill_for, ref)) {
                         w->leases[i].backfilled = false;
-                        w->leases[i].backfill_for = (struct ref) { 0 };
+                        w->leases[i].backfill_for = (struct ref){ 0 };
                         w->leases[i].ledger_set_aside_bytes = 0;
                 }
 
         struct lease *lease = world_lease_get(w, e->lease);
         if (lease)
-                lease->entry = (struct ref) { 0 };
+                lease->entry = (struct ref){ 0 };
         w->users[e->user].n_waiting--;
         world_entry_drop(w, e);
 }
@@ -250,7 +125,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
                 lease->backfilled = true;
                 lease->backfill_for = world_entry_ref(w, lane->head);
                 lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
-                if (runs_beyond(w, e, lane->start.start_ms) && s->rule == RULE_FITS_BESIDE)
+                if (entry_runs_beyond(w, e, lane->start.start_ms) && s->rule == RULE_FITS_BESIDE)
                         sums_add(&lane->start.at_start, h);
         }
         sums_add(&lane->now, h);
@@ -259,7 +134,8 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
 
         bool collected = e->collected;
-        struct newcomer *mine = p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e)) ? p->newcomer : NULL;
+        struct newcomer *mine =
+                p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e)) ? p->newcomer : NULL;
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if (p->lanes[d].old_head == e)
                         p->lanes[d].old_head = NULL;
@@ -350,12 +226,12 @@ static bool keep_blocking(struct pass *p, struct entry *e, bool *ret_blocks)
                 e->block_since_ms = w->now_ms != 0 ? w->now_ms : 1;
                 e->block_until_ms = w->now_ms + u64_min(waited_ms, w->config.block_max_ms);
                 actions_add_lease(w, p->out, ACTION_WARNING, lease,
-                                  &(struct reason) { .rule = RULE_BLOCKING_BEGAN, .start_ms = e->block_until_ms });
+                                  &(struct reason){ .rule = RULE_BLOCKING_BEGAN, .start_ms = e->block_until_ms });
         }
         if (w->now_ms >= e->block_until_ms) {
                 e->stepped_aside = true;
                 e->head_is_finite = false;
-                actions_add_lease(w, p->out, ACTION_WARNING, lease, &(struct reason) { .rule = RULE_STEPPED_ASIDE });
+                actions_add_lease(w, p->out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_STEPPED_ASIDE });
                 return false;
         }
         *ret_blocks = true;
@@ -405,7 +281,8 @@ static bool become_head(struct pass *p, struct entry *e)
                 return false;
 
         struct lane *lane = &p->lanes[device];
-        bool start_changed = !e->is_head || e->head_device != device || e->start_ms != (start.finite ? start.start_ms : 0);
+        bool start_changed =
+                !e->is_head || e->head_device != device || e->start_ms != (start.finite ? start.start_ms : 0);
         lane->head = e;
         lane->head_rank = entry_rank(&w->config, e, w->now_ms);
         lane->blocks = blocks;
@@ -431,7 +308,7 @@ static bool become_head(struct pass *p, struct entry *e)
         if (!must_tell(p, e, RULE_NO_ROOM, start_changed))
                 return true;
         struct reason why;
-        fill_reason(p, &why, device, e, &(struct standing) { .rule = RULE_NO_ROOM });
+        fill_reason(p, &why, device, e, &(struct standing){ .rule = RULE_NO_ROOM });
         why.start_ms = e->start_ms;
         reason_add_holders(&why, w, device);
         tell_wait(p, e, &why, start_changed);
@@ -483,7 +360,7 @@ static void look_at(struct pass *p, struct entry *e)
                 if (!lane->usable)
                         continue;
 
-                standings[d] = stand(p, lane, e);
+                standings[d] = lane_stand(w, lane, e);
                 if (nearest == NO_DEVICE || standings[d].room_bytes > standings[nearest].room_bytes)
                         nearest = d;
                 if (!standings[d].starts && !(e->no_wait && !lane->fresh))
@@ -493,7 +370,7 @@ static void look_at(struct pass *p, struct entry *e)
                                 unread = d;
                         continue;
                 }
-                picks[n_picks++] = (struct pick) { .device = d, .free_bytes = standings[d].room_bytes };
+                picks[n_picks++] = (struct pick){ .device = d, .free_bytes = standings[d].room_bytes };
         }
 
         if (nearest == NO_DEVICE) {
@@ -571,8 +448,9 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer)
 
                 p.place = i + 1;
                 if (e->held_since_ms != 0) {
-                        struct reason why = { .rule = RULE_ON_HOLD, .place = p.place, .n_waiting = n,
-                                              .need_bytes = e->demand_bytes };
+                        struct reason why = {
+                                .rule = RULE_ON_HOLD, .place = p.place, .n_waiting = n, .need_bytes = e->demand_bytes
+                        };
                         tell_wait(&p, e, &why, false);
                         continue;
                 }

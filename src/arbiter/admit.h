@@ -11,8 +11,8 @@
 struct newcomer {
         struct ref entry;
         uint64_t token;
-        bool granted;     /* out: */
-        bool decided;     /* out: looked at with a good reading */
+        bool granted;      /* out: */
+        bool decided;      /* out: looked at with a good reading */
         struct reason why; /* out: why it waits */
 };
 
@@ -21,5 +21,3 @@ void admit_pass(struct world *world, struct actions *out, struct newcomer *newco
 
 /* Take an entry out of the queue (granted, cancelled, over), with its claim. */
 void admit_drop_entry(struct world *world, struct entry *entry);
-/* Is the last reading good for a grant: young, settled, and newer than the last change known? */
-bool device_is_fresh(const struct world *world, uint32_t device);

@@ -57,7 +57,7 @@ struct ref attribute_process(const struct world *w, const struct process *proces
                 lease = best_lease(w, device, process->identity, process->cgroup_id);
         for (uint32_t i = 0; !lease && i < process->n_ancestors; i++)
                 lease = best_lease(w, device, process->ancestors[i], 0);
-        return lease ? world_lease_ref(w, lease) : (struct ref) { 0 };
+        return lease ? world_lease_ref(w, lease) : (struct ref){ 0 };
 }
 
 uint32_t attribute_count_workers(const struct world *w, const struct lease *lease)

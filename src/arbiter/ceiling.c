@@ -70,8 +70,8 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
         if (dev->driver_own_known && dev->driver_own_bytes != 0) {
                 ceiling = u64_sub0(ceiling, dev->driver_own_bytes);
                 if (why)
-                        reason_add_blocker(why, &(struct blocker) { .kind = BLOCKER_DRIVER,
-                                                                    .bytes = dev->driver_own_bytes });
+                        reason_add_blocker(why,
+                                           &(struct blocker){ .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
         }
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 const struct holder *h = &w->holders[i];
@@ -84,10 +84,10 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
                         continue;
                 ceiling = u64_sub0(ceiling, bytes);
                 if (why)
-                        reason_add_blocker(why, &(struct blocker) { .kind = (uint8_t) kind,
-                                                                    .bytes = bytes,
-                                                                    .pid = h->process.pid,
-                                                                    .lease_id = lease_id_of(w, h->lease) });
+                        reason_add_blocker(why, &(struct blocker){ .kind = (uint8_t) kind,
+                                                                   .bytes = bytes,
+                                                                   .pid = h->process.pid,
+                                                                   .lease_id = lease_id_of(w, h->lease) });
         }
         if (why)
                 why->ceiling_bytes = ceiling;
@@ -148,7 +148,7 @@ void reason_add_holders(struct reason *why, const struct world *w, uint32_t devi
                 reason_add_blocker(why, &blocker);
         }
         if (dev->driver_own_known && dev->driver_own_bytes != 0)
-                reason_add_blocker(why, &(struct blocker) { .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
+                reason_add_blocker(why, &(struct blocker){ .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
         if (unattributed != 0)
-                reason_add_blocker(why, &(struct blocker) { .kind = BLOCKER_UNATTRIBUTED, .bytes = unattributed });
+                reason_add_blocker(why, &(struct blocker){ .kind = BLOCKER_UNATTRIBUTED, .bytes = unattributed });
 }

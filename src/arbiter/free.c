@@ -44,7 +44,8 @@ void sums_take_out(struct sums *s, const struct holder *h)
         uint64_t gone_bytes;
 
         if (!s->per_process_known)
-                gone_bytes = is_promise(h) ? 0 : u64_min(h->reserved_bytes, u64_sub0(s->used_bytes, s->driver_own_bytes));
+                gone_bytes =
+                        is_promise(h) ? 0 : u64_min(h->reserved_bytes, u64_sub0(s->used_bytes, s->driver_own_bytes));
         else if (holder_reading_is_known(h))
                 gone_bytes = h->used_bytes;
         else
@@ -66,8 +67,10 @@ void sums_of_device(const struct world *world, uint32_t device, struct sums *ret
 {
         const struct device *dev = &world->devices[device];
 
-        *ret = (struct sums) {
-                .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes : dev->used_known ? dev->total_bytes : 0,
+        *ret = (struct sums){
+                .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes
+                               : dev->used_known      ? dev->total_bytes
+                                                      : 0,
                 .used_bytes = dev->used_bytes,
                 .used_known = dev->used_known,
                 .per_process_known = dev->per_process_known,

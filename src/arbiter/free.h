@@ -20,10 +20,10 @@ struct sums {
         bool used_known;
         bool per_process_known;
         uint64_t driver_own_bytes;
-        uint64_t reserved_bytes;      /* Σ r, claims and uncollected grants included */
-        uint64_t promised_bytes;      /* of it: claims and uncollected grants */
-        uint64_t known_used_bytes;    /* Σ_known u */
-        uint64_t known_untaken_bytes; /* Σ_known max(0, r − u) */
+        uint64_t reserved_bytes;         /* Σ r, claims and uncollected grants included */
+        uint64_t promised_bytes;         /* of it: claims and uncollected grants */
+        uint64_t known_used_bytes;       /* Σ_known u */
+        uint64_t known_untaken_bytes;    /* Σ_known max(0, r − u) */
         uint64_t unknown_reserved_bytes; /* R_unknown */
 };
 

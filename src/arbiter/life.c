@@ -61,13 +61,13 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
                 /* What still points at it: processes that go on are strangers from the next reading on. */
                 for (uint32_t i = 0; i < w->n_processes; i++)
                         if (ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
-                                w->processes[i].lease = (struct ref) { 0 };
+                                w->processes[i].lease = (struct ref){ 0 };
                 assert(h->n_processes == 0);
                 world_holder_drop(w, h);
         }
         for (uint32_t i = 0; i < w->n_holders; i++) /* strangers of its tree on other cards stay strangers */
                 if (w->holders[i].kind == HOLDER_STRANGER && ref_equal(w->holders[i].lease, world_lease_ref(w, lease)))
-                        w->holders[i].lease = (struct ref) { 0 };
+                        w->holders[i].lease = (struct ref){ 0 };
         w->users[lease->user].n_leases--;
         world_lease_drop(w, lease);
 }
@@ -124,7 +124,7 @@ void life_set_active(struct world *w, struct lease *lease, uint64_t token, struc
         lease->owner_gone = false;
         holder_of(w, lease)->uncollected = false;
 
-        struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason) { .rule = RULE_ACTIVATED });
+        struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
         a->token = token;
         /* Its program may have been on the card before it asked: the next look counts it under the lease. */
         if (attribute_finds_strangers_of(w, lease))
@@ -159,7 +159,7 @@ void life_renew(struct world *w, const struct lease_call *call, struct actions *
                 return;
         }
         lease->renewed_ms = w->now_ms;
-        struct action *a = actions_add_lease(w, out, ACTION_RENEWED, lease, &(struct reason) { .rule = RULE_ACTIVATED });
+        struct action *a = actions_add_lease(w, out, ACTION_RENEWED, lease, &(struct reason){ .rule = RULE_ACTIVATED });
         a->token = call->token;
 }
 
@@ -175,9 +175,9 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
 
         enum end_reason end = (enum end_reason) call->end_reason;
         if (end == END_NONE)
-                end = lease->state == LEASE_QUEUED  ? END_CANCELLED
-                      : lease->uid != call->uid     ? END_RELEASED_ADMIN
-                                                    : END_RELEASED;
+                end = lease->state == LEASE_QUEUED ? END_CANCELLED
+                      : lease->uid != call->uid    ? END_RELEASED_ADMIN
+                                                   : END_RELEASED;
         life_end(w, lease, end, call->token, out);
 }
 
@@ -198,8 +198,9 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         change_state(lease, LEASE_EVENT_OWNER_GONE);
         lease->owner_gone = true;
         h->uncollected = false;
-        actions_add_lease(w, out, ACTION_ORPHANED, lease,
-                          &(struct reason) { .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = h->used_bytes });
+        actions_add_lease(
+                w, out, ACTION_ORPHANED, lease,
+                &(struct reason){ .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = h->used_bytes });
         reading_outdated(w, lease->device, out);
 }
 
@@ -221,7 +222,7 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
                 usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
         }
         change_state(lease, LEASE_EVENT_MEMORY_GONE);
-        bury(w, lease, &(struct reason) { .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
+        bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
 }
 
 static void watch_over_use(struct world *w, struct lease *lease)
@@ -245,9 +246,9 @@ static void tick_over_use(struct world *w, struct lease *lease, struct actions *
                 return;
         lease->over_use_told = true;
         actions_add_lease(w, out, ACTION_WARNING, lease,
-                          &(struct reason) { .rule = RULE_OVER_USE,
-                                             .used_bytes = h->used_bytes,
-                                             .reserved_bytes = h->reserved_bytes });
+                          &(struct reason){ .rule = RULE_OVER_USE,
+                                            .used_bytes = h->used_bytes,
+                                            .reserved_bytes = h->reserved_bytes });
 }
 
 void life_after_reading(struct world *w, uint32_t device, struct actions *out)
@@ -278,7 +279,7 @@ static void tick_slot(struct world *w, struct lease *lease, struct actions *out)
                 return;
         if (w->now_ms >= lease->slot_end_ms) {
                 lease->over_time = true;
-                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason) { .rule = RULE_SLOT_OVER });
+                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_SLOT_OVER });
                 return;
         }
         /* A slot shorter than the warning time is warned of at its half: a warning at its start would tell nobody anything. */
@@ -286,7 +287,7 @@ static void tick_slot(struct world *w, struct lease *lease, struct actions *out)
         if (!lease->slot_warned && w->now_ms + lead_ms >= lease->slot_end_ms) {
                 lease->slot_warned = true;
                 actions_add_lease(w, out, ACTION_WARNING, lease,
-                                  &(struct reason) { .rule = RULE_SLOT_WARNING, .start_ms = lease->slot_end_ms });
+                                  &(struct reason){ .rule = RULE_SLOT_WARNING, .start_ms = lease->slot_end_ms });
         }
 }
 
@@ -343,6 +344,6 @@ void life_device_lost(struct world *w, uint32_t device, bool lost, struct action
                 if (!actions_have_room(out, 1))
                         return;
                 change_state(lease, event);
-                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason) { .rule = RULE_DEVICE_CHANGED });
+                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
         }
 }

@@ -76,7 +76,7 @@ void project_start(const struct world *w, uint32_t device, const struct sums *no
         uint64_t end_ms = 0;
         uint32_t at = 0;
 
-        *ret = (struct projection) { .at_start = *now, .start_ms = head->arrived_ms };
+        *ret = (struct projection){ .at_start = *now, .start_ms = head->arrived_ms };
         for (uint32_t i = 0; i < w->n_holders; i++)
                 if (w->holders[i].kind == HOLDER_LEASE && w->holders[i].device == device &&
                     gives_way_to(w, &w->holders[i], head_ref))

@@ -10,8 +10,8 @@
 
 struct projection {
         bool finite;
-        uint64_t start_ms;      /* may lie in the past: it could start now, once others have left */
-        struct sums at_start;   /* the device at that time, without the head */
+        uint64_t start_ms;    /* may lie in the past: it could start now, once others have left */
+        struct sums at_start; /* the device at that time, without the head */
 };
 
 /* @now: the device's sums without the claims of heads. Holders that went ahead of @head as backfill and can be taken back

@@ -24,7 +24,7 @@ static uint32_t sort_rows(const struct reading *reading, uint32_t device, uint32
                 uint32_t at = n;
 
                 row.device = device;
-                row.holder = (struct ref) { 0 };
+                row.holder = (struct ref){ 0 };
                 while (at > 0 && before(row.identity, rows[at - 1].identity))
                         at--;
                 if (at > 0 && identity_equal(rows[at - 1].identity, row.identity)) {
@@ -67,7 +67,7 @@ static struct ref old_holder_of(const struct world *w, uint32_t start, uint32_t 
                 else
                         end = mid;
         }
-        return (struct ref) { 0 };
+        return (struct ref){ 0 };
 }
 
 static struct holder *display_of(struct world *w, uint32_t device)
@@ -92,7 +92,7 @@ static void say_stranger(struct world *w, struct actions *out, const struct hold
         a->uid = uid;
         a->process = h->process;
         a->bytes = h->used_bytes;
-        a->why = (struct reason) { .rule = (uint16_t) rule, .used_bytes = h->used_bytes };
+        a->why = (struct reason){ .rule = (uint16_t) rule, .used_bytes = h->used_bytes };
 }
 
 static struct holder *stranger_of(struct world *w, struct ref old, const struct occupancy *row, bool *ret_new)
@@ -115,9 +115,9 @@ static void warn_misplaced(struct world *w, struct lease *lease, const struct oc
                 return;
 
         lease->misplaced = true;
-        struct action *a = actions_add_lease(w, out, ACTION_WARNING, lease,
-                                             &(struct reason) { .rule = RULE_OTHER_DEVICE,
-                                                                .used_bytes = row->used_bytes });
+        struct action *a =
+                actions_add_lease(w, out, ACTION_WARNING, lease,
+                                  &(struct reason){ .rule = RULE_OTHER_DEVICE, .used_bytes = row->used_bytes });
         a->device = row->device;
         a->process = row->identity;
 }
@@ -285,7 +285,7 @@ void reading_process(struct world *w, const struct process *facts)
         struct process process = *facts;
 
         process.state = PROCESS_LIVE;
-        process.lease = known ? known->lease : (struct ref) { 0 };
+        process.lease = known ? known->lease : (struct ref){ 0 };
         (void) world_process_put(w, &process); /* a full table: it stays a stranger, counted all the same */
 }
 

@@ -40,11 +40,11 @@ static bool is_allowed(const struct world *w, const struct request *r, struct re
         uint32_t ceiling = r->is_admin ? w->config.ceiling_admin : w->config.ceiling_user;
 
         if (r->priority < ceiling) {
-                *why = (struct reason) { .rule = RULE_PRIORITY_CEILING, .limit = ceiling };
+                *why = (struct reason){ .rule = RULE_PRIORITY_CEILING, .limit = ceiling };
                 return false;
         }
         if (r->priority == PRIORITY_URGENT && (r->slot_ms == 0 || (r->ways.named == 0 && !r->kill_at_end))) {
-                *why = (struct reason) { .rule = RULE_URGENT_NEEDS_SLOT, .limit = ceiling };
+                *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT, .limit = ceiling };
                 return false;
         }
         return true;
@@ -69,7 +69,7 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
                 }
         }
         if (!any_known) {
-                *why = (struct reason) { .rule = RULE_NO_DEVICES, .need_bytes = r->bytes };
+                *why = (struct reason){ .rule = RULE_NO_DEVICES, .need_bytes = r->bytes };
                 return false;
         }
 
@@ -77,12 +77,13 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
         if (bytes == 0)
                 bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / 100000);
         for (uint32_t d = 0; d < w->n_devices; d++)
-                if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 && bytes <= device_ceiling_bytes(w, d, NULL))
+                if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 &&
+                    bytes <= device_ceiling_bytes(w, d, NULL))
                         fitting |= UINT64_C(1) << d;
         if (fitting == 0) {
-                *why = (struct reason) { .rule = RULE_NEVER_FITS,
-                                         .need_bytes = bytes,
-                                         .free_bytes = device_free_bytes(w, best) };
+                *why = (struct reason){ .rule = RULE_NEVER_FITS,
+                                        .need_bytes = bytes,
+                                        .free_bytes = device_free_bytes(w, best) };
                 (void) device_ceiling_bytes(w, best, why);
                 return false;
         }
@@ -97,17 +98,18 @@ static bool has_room_in_tables(struct world *w, const struct request *r, uint32_
         struct user *user = world_user(w, r->uid, ret_user);
 
         if (!user)
-                *why = (struct reason) { .rule = RULE_LIMIT_USERS, .limit = USERS_MAX };
+                *why = (struct reason){ .rule = RULE_LIMIT_USERS, .limit = USERS_MAX };
         else if (user->n_waiting >= w->config.waiting_per_user_max)
-                *why = (struct reason) { .rule = RULE_LIMIT_WAITING_PER_USER, .limit = w->config.waiting_per_user_max };
+                *why = (struct reason){ .rule = RULE_LIMIT_WAITING_PER_USER, .limit = w->config.waiting_per_user_max };
         else if (!world_has_lease_room(w))
-                *why = (struct reason) { .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
+                *why = (struct reason){ .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
         else if (!world_has_entry_room(w))
-                *why = (struct reason) { .rule = RULE_LIMIT_ENTRIES, .limit = w->config.entries_max };
+                *why = (struct reason){ .rule = RULE_LIMIT_ENTRIES, .limit = w->config.entries_max };
         return why->rule == RULE_NONE;
 }
 
-static struct lease *make_lease(struct world *w, const struct request *r, uint32_t user, uint64_t bytes, uint64_t devices)
+static struct lease *make_lease(struct world *w, const struct request *r, uint32_t user, uint64_t bytes,
+                                uint64_t devices)
 {
         struct lease *lease = world_lease_new(w);
 
@@ -167,7 +169,7 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         uint32_t user;
 
         if (!find_devices(w, r, &devices)) {
-                refuse(w, out, r, &(struct reason) { .rule = RULE_UNKNOWN_DEVICE, .need_bytes = r->bytes });
+                refuse(w, out, r, &(struct reason){ .rule = RULE_UNKNOWN_DEVICE, .need_bytes = r->bytes });
                 return;
         }
         if (!is_allowed(w, r, &why) || !resolve_demand(w, r, &devices, &bytes, &why) ||

@@ -16,9 +16,9 @@ static void say_device(struct world *w, struct actions *out, uint32_t device, en
         struct action *a = actions_add(w, out, ACTION_DEVICE);
         a->device = device;
         a->bytes = w->devices[device].total_bytes;
-        a->why = (struct reason) { .rule = (uint16_t) rule,
-                                   .total_bytes = w->devices[device].total_bytes,
-                                   .limit = w->devices[device].health };
+        a->why = (struct reason){ .rule = (uint16_t) rule,
+                                  .total_bytes = w->devices[device].total_bytes,
+                                  .limit = w->devices[device].health };
 }
 
 static void device_step(struct world *w, const struct device_facts *facts, struct actions *out)
@@ -76,7 +76,7 @@ static void eyes_step(struct world *w, const struct eyes_state *eyes, struct act
         if (eyes->answering && !silence_told)
                 return; /* the first word of all */
         struct action *a = actions_add(w, out, ACTION_EYES);
-        a->why = (struct reason) { .rule = eyes->answering ? RULE_EYES_BACK : RULE_EYES_STALE };
+        a->why = (struct reason){ .rule = eyes->answering ? RULE_EYES_BACK : RULE_EYES_STALE };
 }
 
 static void reboot_ends(struct world *w, struct lease *lease, struct actions *out)
@@ -93,7 +93,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, s
                 w->devices[d].reading_ms = 0; /* nothing is granted before the first look */
                 w->devices[d].read_asked_ms = 0;
         }
-        actions_add(w, out, ACTION_RESTARTED)->why = (struct reason) { .rule = RULE_RESTARTED };
+        actions_add(w, out, ACTION_RESTARTED)->why = (struct reason){ .rule = RULE_RESTARTED };
         reading_unconfirm(w);
         if (!restart->rebooted)
                 return;

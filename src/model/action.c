@@ -4,11 +4,11 @@
 const char *action_kind_name(enum action_kind kind)
 {
         static const char *const names[ACTION_KIND_N] = {
-                [ACTION_NONE] = "none",         [ACTION_READ] = "read",         [ACTION_QUEUED] = "queued",
-                [ACTION_GRANTED] = "granted",   [ACTION_REFUSED] = "refused",   [ACTION_ACTIVE] = "active",
-                [ACTION_RENEWED] = "renewed",   [ACTION_WAITING] = "waiting",   [ACTION_DRAINING] = "draining",
-                [ACTION_ORPHANED] = "orphaned", [ACTION_ENDED] = "ended",       [ACTION_WARNING] = "warning",
-                [ACTION_DEVICE] = "device",     [ACTION_STRANGER] = "stranger", [ACTION_EYES] = "eyes",
+                [ACTION_NONE] = "none",           [ACTION_READ] = "read",         [ACTION_QUEUED] = "queued",
+                [ACTION_GRANTED] = "granted",     [ACTION_REFUSED] = "refused",   [ACTION_ACTIVE] = "active",
+                [ACTION_RENEWED] = "renewed",     [ACTION_WAITING] = "waiting",   [ACTION_DRAINING] = "draining",
+                [ACTION_ORPHANED] = "orphaned",   [ACTION_ENDED] = "ended",       [ACTION_WARNING] = "warning",
+                [ACTION_DEVICE] = "device",       [ACTION_STRANGER] = "stranger", [ACTION_EYES] = "eyes",
                 [ACTION_RESTARTED] = "restarted",
         };
         return kind < ACTION_KIND_N ? names[kind] : "?";

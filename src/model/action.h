@@ -12,11 +12,11 @@
 
 enum action_kind {
         ACTION_NONE,
-        ACTION_READ,     /* order: look at this device now */
-        ACTION_QUEUED,   /* answer to a request: it waits; why */
-        ACTION_GRANTED,  /* answer: reserved; why it and not another */
-        ACTION_REFUSED,  /* answer to a request or a call: why not, and nothing changed */
-        ACTION_ACTIVE,   /* collected */
+        ACTION_READ,    /* order: look at this device now */
+        ACTION_QUEUED,  /* answer to a request: it waits; why */
+        ACTION_GRANTED, /* answer: reserved; why it and not another */
+        ACTION_REFUSED, /* answer to a request or a call: why not, and nothing changed */
+        ACTION_ACTIVE,  /* collected */
         ACTION_RENEWED,
         ACTION_WAITING,  /* what keeps an entry waiting changed */
         ACTION_DRAINING, /* ended in the books, memory still there */
@@ -31,14 +31,14 @@ enum action_kind {
 };
 
 struct action {
-        uint8_t kind;        /* enum action_kind */
-        uint32_t device;     /* index, or UINT32_MAX */
-        uint64_t id;         /* 1, 2, 3 … over the life of the journal: the event id */
-        uint64_t token;      /* of the request or call it answers; 0 = nobody's */
-        uint64_t lease_id;   /* 0 = about no lease */
-        uint32_t uid;        /* owner of the lease, or of the stranger */
+        uint8_t kind;      /* enum action_kind */
+        uint32_t device;   /* index, or UINT32_MAX */
+        uint64_t id;       /* 1, 2, 3 … over the life of the journal: the event id */
+        uint64_t token;    /* of the request or call it answers; 0 = nobody's */
+        uint64_t lease_id; /* 0 = about no lease */
+        uint32_t uid;      /* owner of the lease, or of the stranger */
         uint8_t priority;
-        uint64_t bytes;      /* of the lease, or of the stranger */
+        uint64_t bytes;          /* of the lease, or of the stranger */
         struct identity process; /* the stranger, or the misplaced process */
         struct reason why;
 };

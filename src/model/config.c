@@ -10,7 +10,7 @@
 
 void config_defaults(struct config *config)
 {
-        *config = (struct config) {
+        *config = (struct config){
                 .aging_ms = SECONDS_MS(600),
                 .usage_half_life_ms = HOURS_MS(24),
                 .usage_forgiven_ms = MINUTES_MS(30),

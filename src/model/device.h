@@ -33,9 +33,9 @@ struct device {
         uint64_t driver_own_bytes; /* what was used with no process listed: the smallest such figure seen */
         uint64_t budget_bytes;     /* administrator's, for a device without a memory figure; 0 = none */
         uint64_t reading_ms;       /* when the last reading was taken; 0 = never */
-        uint64_t changed_ms;       /* the last change known on it (a release, an exit): readings before it grant nothing */
-        uint64_t read_asked_ms;    /* when ACTION_READ was last ordered for it; 0 = nothing outstanding */
-        uint32_t error_code;       /* driver's return code behind DEVICE_FAULT or DEVICE_LOST */
+        uint64_t changed_ms;    /* the last change known on it (a release, an exit): readings before it grant nothing */
+        uint64_t read_asked_ms; /* when ACTION_READ was last ordered for it; 0 = nothing outstanding */
+        uint32_t error_code;    /* driver's return code behind DEVICE_FAULT or DEVICE_LOST */
 };
 
 const char *device_health_name(enum device_health health);

@@ -18,13 +18,13 @@ enum entry_kind {
 
 /* What keeps an entry waiting; each change is an event, so that the wait can be told. */
 enum wait_kind {
-        WAIT_NOT_LOOKED, /* new */
-        WAIT_READING,    /* the device's reading is too old or unsettled */
-        WAIT_NO_ROOM,    /* head: not enough is free */
-        WAIT_BEHIND,     /* would fit, but would delay the head */
+        WAIT_NOT_LOOKED,     /* new */
+        WAIT_READING,        /* the device's reading is too old or unsettled */
+        WAIT_NO_ROOM,        /* head: not enough is free */
+        WAIT_BEHIND,         /* would fit, but would delay the head */
         WAIT_NO_ROOM_BEHIND, /* does not fit, and stands behind a head */
-        WAIT_BLOCKED,    /* the head without a start blocks (30-minute rule) */
-        WAIT_NO_DEVICE,  /* none of its devices is usable now */
+        WAIT_BLOCKED,        /* the head without a start blocks (30-minute rule) */
+        WAIT_NO_DEVICE,      /* none of its devices is usable now */
         WAIT_ON_HOLD,
         WAIT_KIND_N,
 };
@@ -43,19 +43,19 @@ struct entry {
         struct ref lease;
         uint32_t user; /* row in the world's users */
         uint64_t demand_bytes;
-        uint64_t devices;      /* bit mask */
-        uint64_t limit_ms;     /* how long it will run at most; 0 = no word on it */
-        uint64_t arrived_ms;   /* first arrival */
-        uint64_t held_ms;      /* total time on hold: does not count as waiting */
+        uint64_t devices;       /* bit mask */
+        uint64_t limit_ms;      /* how long it will run at most; 0 = no word on it */
+        uint64_t arrived_ms;    /* first arrival */
+        uint64_t held_ms;       /* total time on hold: does not count as waiting */
         uint64_t held_since_ms; /* 0 = not on hold */
-        uint64_t give_up_ms;   /* when its wait is over; 0 = never */
+        uint64_t give_up_ms;    /* when its wait is over; 0 = never */
         struct ways_out ways;
 
-        uint32_t head_device;      /* while is_head */
-        uint64_t head_since_ms;    /* 0 = never was */
-        uint64_t start_ms;         /* computed start while head; 0 = unknown */
-        uint64_t block_since_ms;   /* 30-minute rule: since when it blocks; 0 = does not */
-        uint64_t block_until_ms;   /* when it steps aside */
+        uint32_t head_device;    /* while is_head */
+        uint64_t head_since_ms;  /* 0 = never was */
+        uint64_t start_ms;       /* computed start while head; 0 = unknown */
+        uint64_t block_since_ms; /* 30-minute rule: since when it blocks; 0 = does not */
+        uint64_t block_until_ms; /* when it steps aside */
 };
 
 const char *entry_kind_name(enum entry_kind kind);

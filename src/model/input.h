@@ -13,19 +13,19 @@
 
 enum input_kind {
         INPUT_NONE,
-        INPUT_TICK,           /* a second passed: slots, heartbeats, uncollected grants, the 30-minute rule */
-        INPUT_CONFIG,         /* new configuration, already checked */
-        INPUT_DEVICE,         /* a device was found, or its health changed */
-        INPUT_READING,        /* a look at one device: changed, or asked for */
-        INPUT_PROCESS,        /* facts about a process, before the first reading that lists it */
-        INPUT_PROCESS_ENDED,  /* its pidfd says so */
-        INPUT_EYES,           /* the driver went silent, or answers again */
-        INPUT_REQUEST,        /* somebody asks for a lease */
-        INPUT_ACTIVATE,       /* the granted lease is collected; says what runs under it */
-        INPUT_RENEW,          /* heartbeat */
-        INPUT_RELEASE,        /* owner or administrator ends it; also a client that vanished while waiting */
-        INPUT_OWNER_ENDED,    /* the process or connection it is bound to is gone */
-        INPUT_RESTART,        /* the daemon came back; after it come OWNER_ENDED for those who are gone */
+        INPUT_TICK,          /* a second passed: slots, heartbeats, uncollected grants, the 30-minute rule */
+        INPUT_CONFIG,        /* new configuration, already checked */
+        INPUT_DEVICE,        /* a device was found, or its health changed */
+        INPUT_READING,       /* a look at one device: changed, or asked for */
+        INPUT_PROCESS,       /* facts about a process, before the first reading that lists it */
+        INPUT_PROCESS_ENDED, /* its pidfd says so */
+        INPUT_EYES,          /* the driver went silent, or answers again */
+        INPUT_REQUEST,       /* somebody asks for a lease */
+        INPUT_ACTIVATE,      /* the granted lease is collected; says what runs under it */
+        INPUT_RENEW,         /* heartbeat */
+        INPUT_RELEASE,       /* owner or administrator ends it; also a client that vanished while waiting */
+        INPUT_OWNER_ENDED,   /* the process or connection it is bound to is gone */
+        INPUT_RESTART,       /* the daemon came back; after it come OWNER_ENDED for those who are gone */
         INPUT_KIND_N,
 };
 
@@ -33,15 +33,15 @@ struct request {
         uint64_t token; /* the asker's, to match the answer; returned in actions as it is */
         uint32_t uid;
         bool is_admin;
-        bool no_wait;     /* refuse rather than queue */
-        bool collected;   /* the asker is connected and takes a grant at once: GRANTED and ACTIVE in one step */
+        bool no_wait;   /* refuse rather than queue */
+        bool collected; /* the asker is connected and takes a grant at once: GRANTED and ACTIVE in one step */
         bool managed;
         bool kill_at_end;
-        uint8_t priority; /* 1 … 5 */
-        uint64_t bytes;   /* > 0, or 0 with percent_milli */
-        uint64_t percent_milli; /* of the ceiling of the device it lands on; `all` = 100000 */
-        uint64_t slot_ms;       /* 0 = no limit */
-        uint64_t wait_ms;       /* 0 = for ever */
+        uint8_t priority;                /* 1 … 5 */
+        uint64_t bytes;                  /* > 0, or 0 with percent_milli */
+        uint64_t percent_milli;          /* of the ceiling of the device it lands on; `all` = 100000 */
+        uint64_t slot_ms;                /* 0 = no limit */
+        uint64_t wait_ms;                /* 0 = for ever */
         char device_uuid[UUID_TEXT_MAX]; /* "" = any */
         struct ways_out ways;
         struct binding binding;
@@ -54,10 +54,10 @@ struct lease_call { /* activate, renew, release, owner ended */
         uint64_t lease_id;
         uint32_t uid;
         bool is_admin;
-        bool by_system;     /* not a person: the daemon itself found out */
-        uint8_t end_reason; /* enum end_reason, for release and owner ended */
-        struct identity root;   /* activate: the command, or none */
-        uint64_t cgroup_id;     /* activate: where it runs, or 0 */
+        bool by_system;       /* not a person: the daemon itself found out */
+        uint8_t end_reason;   /* enum end_reason, for release and owner ended */
+        struct identity root; /* activate: the command, or none */
+        uint64_t cgroup_id;   /* activate: where it runs, or 0 */
 };
 
 struct device_facts {
@@ -99,7 +99,7 @@ struct input {
                 struct config config;
                 struct device_facts device;
                 struct reading reading;
-                struct process process;       /* lease unused */
+                struct process process; /* lease unused */
                 struct identity process_ended;
                 struct eyes_state eyes;
                 struct request request;

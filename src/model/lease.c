@@ -75,10 +75,10 @@ enum lease_state lease_next(enum lease_state state, enum lease_event event)
 const char *lease_state_name(enum lease_state state)
 {
         static const char *const names[LEASE_STATE_N] = {
-                [LEASE_NONE] = "none",         [LEASE_QUEUED] = "queued",     [LEASE_GRANTED] = "granted",
-                [LEASE_ACTIVE] = "active",     [LEASE_ASKING] = "asking",     [LEASE_HELD] = "held",
-                [LEASE_PARKED] = "parked",     [LEASE_THAWING] = "thawing",   [LEASE_DRAINING] = "draining",
-                [LEASE_ORPHANED] = "orphaned", [LEASE_STUCK] = "stuck",       [LEASE_LOST] = "lost",
+                [LEASE_NONE] = "none",         [LEASE_QUEUED] = "queued",   [LEASE_GRANTED] = "granted",
+                [LEASE_ACTIVE] = "active",     [LEASE_ASKING] = "asking",   [LEASE_HELD] = "held",
+                [LEASE_PARKED] = "parked",     [LEASE_THAWING] = "thawing", [LEASE_DRAINING] = "draining",
+                [LEASE_ORPHANED] = "orphaned", [LEASE_STUCK] = "stuck",     [LEASE_LOST] = "lost",
                 [LEASE_ENDED] = "ended",
         };
         return state < LEASE_STATE_N ? names[state] : "?";

@@ -47,10 +47,10 @@ enum end_reason {
         END_RELEASED_ADMIN, /* by an administrator */
         END_OWNER_EXITED,   /* the process it was bound to is gone */
         END_CONNECTION_CLOSED,
-        END_EXPIRED,       /* no heartbeat within its TTL */
-        END_NOT_COLLECTED, /* granted, and nobody took it for 60 s */
-        END_WAIT_OVER,     /* waited as long as it was willing to */
-        END_CANCELLED,     /* left the queue */
+        END_EXPIRED,               /* no heartbeat within its TTL */
+        END_NOT_COLLECTED,         /* granted, and nobody took it for 60 s */
+        END_WAIT_OVER,             /* waited as long as it was willing to */
+        END_CANCELLED,             /* left the queue */
         END_OWNER_GONE_WHILE_AWAY, /* not there any more when the daemon came back */
         END_REBOOTED,
         END_WORKERS_GONE, /* orphaned, and the last worker is gone */
@@ -81,7 +81,7 @@ struct lease {
         bool managed;
         bool kill_at_end;
         bool slot_warned;
-        bool over_time;   /* its slot is over: ranks as a filler */
+        bool over_time; /* its slot is over: ranks as a filler */
         bool over_use_told;
         bool misplaced;   /* memory of it was seen on another card, and said */
         bool owner_gone;  /* its owner ended; workers may live (orphaned) */
@@ -94,13 +94,13 @@ struct lease {
         uint32_t device;  /* index, once granted */
         uint64_t slot_ms; /* --for; 0 = no limit */
         uint64_t arrived_ms;
-        uint64_t granted_ms; /* 0 = not yet */
-        uint64_t active_ms;  /* 0 = not yet */
-        uint64_t ended_ms;   /* when it left the books (draining) */
-        uint64_t slot_end_ms; /* 0 = none */
-        uint64_t renewed_ms;  /* the last heartbeat */
-        uint64_t waited_ms;   /* before its grant */
-        uint64_t over_use_since_ms; /* 0 = within its reservation and the tolerance */
+        uint64_t granted_ms;             /* 0 = not yet */
+        uint64_t active_ms;              /* 0 = not yet */
+        uint64_t ended_ms;               /* when it left the books (draining) */
+        uint64_t slot_end_ms;            /* 0 = none */
+        uint64_t renewed_ms;             /* the last heartbeat */
+        uint64_t waited_ms;              /* before its grant */
+        uint64_t over_use_since_ms;      /* 0 = within its reservation and the tolerance */
         uint64_t ledger_set_aside_bytes; /* backfill by checkpoint: room kept in the ledger for it */
         struct binding binding;
         struct ways_out ways;
@@ -126,5 +126,5 @@ bool lease_id_parse(const char *text, uint64_t *ret_id);             /* "L17" or
 bool lease_state_holds(enum lease_state state);
 
 enum { PRIORITY_URGENT = 1, PRIORITY_INTERACTIVE, PRIORITY_NORMAL, PRIORITY_BATCH, PRIORITY_FILLER };
-const char *priority_name(unsigned priority);                /* "urgent" … ; "?" outside 1…5 */
+const char *priority_name(unsigned priority);                 /* "urgent" … ; "?" outside 1…5 */
 bool priority_parse(const char *text, uint8_t *ret_priority); /* number or name */

@@ -22,7 +22,8 @@ enum {
         PCI_TEXT_MAX = 32,
         NAME_MAX_BYTES = 64, /* lease name, consumer; NUL included */
         BLOCKERS_MAX = 8,    /* how many "who is in the way" a reason carries; the rest is counted */
-        ACTIONS_MAX = LEASES_MAX + 512, /* orders and events of one step: every lease may end in one (a reboot), a reading
+        ACTIONS_MAX =
+                LEASES_MAX + 512, /* orders and events of one step: every lease may end in one (a reboot), a reading
                                            may show ROWS_MAX strangers come and as many gone; what is left goes on at
                                            the next step (actions.more) */
 };

@@ -235,8 +235,7 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "; behind L%llu", (unsigned long long) r->head_lease_id);
                 break;
         case RULE_BEHIND_HEAD:
-                say(t, "it would fit, but it would delay L%llu, which is first",
-                    (unsigned long long) r->head_lease_id);
+                say(t, "it would fit, but it would delay L%llu, which is first", (unsigned long long) r->head_lease_id);
                 break;
         case RULE_HEAD_BLOCKS:
                 say(t, "L%llu has waited so long without a start in sight that new work waits too",
@@ -270,7 +269,6 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 say_size(t, r->total_bytes);
                 say(t, " can ever be given");
                 say_blockers(t, r, "; kept back: ", now_ms);
-                say(t, "; ask for less");
                 break;
         case RULE_WOULD_WAIT:
                 say(t, "would have to wait: ");
@@ -359,7 +357,8 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "has blocked others as long as it may; it keeps its rank and lets them pass");
                 break;
         case RULE_BLOCKING_BEGAN:
-                say(t, "has waited long without a start in sight: new work that cannot be taken back waits too, until ");
+                say(t,
+                    "has waited long without a start in sight: new work that cannot be taken back waits too, until ");
                 say_from_now(t, r->start_ms, now_ms);
                 break;
         }

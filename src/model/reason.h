@@ -11,15 +11,15 @@
 enum rule {
         RULE_NONE,
         /* granted */
-        RULE_FITS,          /* first in the queue, and it fits into what is free */
-        RULE_PASSES_HEAD,   /* more important than the waiting head by the margin */
-        RULE_ENDS_IN_TIME,  /* backfill: ends before the head's computed start */
-        RULE_FITS_BESIDE,   /* backfill: the head can still be placed at its start beside it */
-        RULE_RECLAIMABLE,   /* backfill: can be taken back without the ledger */
+        RULE_FITS,             /* first in the queue, and it fits into what is free */
+        RULE_PASSES_HEAD,      /* more important than the waiting head by the margin */
+        RULE_ENDS_IN_TIME,     /* backfill: ends before the head's computed start */
+        RULE_FITS_BESIDE,      /* backfill: the head can still be placed at its start beside it */
+        RULE_RECLAIMABLE,      /* backfill: can be taken back without the ledger */
         RULE_LEDGER_SET_ASIDE, /* backfill: can be checkpointed, and room in the ledger is set aside for it */
         /* waits */
-        RULE_NO_ROOM,       /* head: not enough is free */
-        RULE_BEHIND_HEAD,   /* fits, but would delay the head */
+        RULE_NO_ROOM,     /* head: not enough is free */
+        RULE_BEHIND_HEAD, /* fits, but would delay the head */
         RULE_NO_ROOM_BEHIND_HEAD,
         RULE_HEAD_BLOCKS,   /* the head has waited 30 min without a start: new non-reclaimable work waits too */
         RULE_READING_STALE, /* no reading young enough (driver silent, or just changed) */
@@ -29,28 +29,28 @@ enum rule {
         RULE_STEPPED_ASIDE, /* blocked as long as it may; keeps its rank */
         RULE_BLOCKING_BEGAN,
         /* refused */
-        RULE_NEVER_FITS,          /* above the ceiling of every device it may use */
-        RULE_WOULD_WAIT,          /* --no-wait, and it cannot start now */
-        RULE_PRIORITY_CEILING,    /* asked for more than this caller may */
-        RULE_URGENT_NEEDS_SLOT,   /* priority 1 needs a slot and a way out */
-        RULE_UNKNOWN_DEVICE,      /* names a device that is not here */
-        RULE_LIMIT_LEASES,        /* a table is full: the limit is in figures.limit */
+        RULE_NEVER_FITS,        /* above the ceiling of every device it may use */
+        RULE_WOULD_WAIT,        /* --no-wait, and it cannot start now */
+        RULE_PRIORITY_CEILING,  /* asked for more than this caller may */
+        RULE_URGENT_NEEDS_SLOT, /* priority 1 needs a slot and a way out */
+        RULE_UNKNOWN_DEVICE,    /* names a device that is not here */
+        RULE_LIMIT_LEASES,      /* a table is full: the limit is in figures.limit */
         RULE_LIMIT_ENTRIES,
         RULE_LIMIT_WAITING_PER_USER,
         RULE_LIMIT_USERS,
-        RULE_NO_DEVICES,          /* there is no device at all */
+        RULE_NO_DEVICES, /* there is no device at all */
         /* requests about a lease */
         RULE_NOT_FOUND,
         RULE_NOT_OWNER,
         RULE_WRONG_STATE,
         /* life of a lease */
-        RULE_ENDED,       /* figures.end says why */
-        RULE_DRAINING,    /* its memory is still on the device */
+        RULE_ENDED,    /* figures.end says why */
+        RULE_DRAINING, /* its memory is still on the device */
         RULE_DRAINED,
-        RULE_ORPHANED,    /* the command is gone, workers live */
+        RULE_ORPHANED, /* the command is gone, workers live */
         RULE_ACTIVATED,
         RULE_SLOT_WARNING,
-        RULE_SLOT_OVER,   /* ranks as a filler from now on */
+        RULE_SLOT_OVER,    /* ranks as a filler from now on */
         RULE_OTHER_DEVICE, /* memory of a lease appeared on another card than granted */
         RULE_OVER_USE,     /* uses more than it reserved, beyond the tolerance and for longer than that may last */
         /* devices and strangers */
@@ -58,7 +58,7 @@ enum rule {
         RULE_DEVICE_CHANGED, /* its health changed */
         RULE_STRANGER_SEEN,
         RULE_STRANGER_GONE,
-        RULE_EYES_STALE,  /* the driver does not answer: nothing is granted */
+        RULE_EYES_STALE, /* the driver does not answer: nothing is granted */
         RULE_EYES_BACK,
         RULE_RESTARTED,
         RULE_N,
@@ -100,10 +100,10 @@ struct reason {
         uint64_t total_bytes;
         uint64_t used_bytes;
         uint64_t reserved_bytes;
-        uint64_t head_lease_id;   /* who is head of the device */
-        uint64_t start_ms;        /* the head's computed start (or this one's expected start); 0 = unknown */
+        uint64_t head_lease_id; /* who is head of the device */
+        uint64_t start_ms;      /* the head's computed start (or this one's expected start); 0 = unknown */
         uint64_t reading_age_ms;
-        uint32_t n_blockers;      /* all of them; the first BLOCKERS_MAX are listed, biggest first */
+        uint32_t n_blockers; /* all of them; the first BLOCKERS_MAX are listed, biggest first */
         struct blocker blockers[BLOCKERS_MAX];
 };
 

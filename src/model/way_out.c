@@ -3,8 +3,9 @@
 #include "model/way_out.h"
 
 static const char *const names[WAY_OUT_N] = {
-        [WAY_OUT_COOPERATE] = "cooperate", [WAY_OUT_CHECKPOINT] = "checkpoint", [WAY_OUT_RELEASE] = "release",
-        [WAY_OUT_RESTART] = "restart",     [WAY_OUT_KILL] = "kill",
+        [WAY_OUT_COOPERATE] = "cooperate", [WAY_OUT_CHECKPOINT] = "checkpoint",
+        [WAY_OUT_RELEASE] = "release",     [WAY_OUT_RESTART] = "restart",
+        [WAY_OUT_KILL] = "kill",
 };
 
 const char *way_out_name(enum way_out_kind kind)

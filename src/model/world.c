@@ -76,7 +76,7 @@ struct lease *world_lease_by_id(struct world *world, uint64_t id)
 
 struct ref world_lease_ref(const struct world *world, const struct lease *lease)
 {
-        return (struct ref) { .index = (uint32_t) (lease - world->leases), .generation = lease->generation };
+        return (struct ref){ .index = (uint32_t) (lease - world->leases), .generation = lease->generation };
 }
 
 static uint32_t first_free_entry(const struct world *world)
@@ -129,7 +129,7 @@ struct entry *world_entry_get(struct world *world, struct ref ref)
 
 struct ref world_entry_ref(const struct world *world, const struct entry *entry)
 {
-        return (struct ref) { .index = (uint32_t) (entry - world->entries), .generation = entry->generation };
+        return (struct ref){ .index = (uint32_t) (entry - world->entries), .generation = entry->generation };
 }
 
 struct holder *world_holder_new(struct world *world, enum holder_kind kind, uint32_t device)
@@ -170,7 +170,7 @@ struct holder *world_holder_get(struct world *world, struct ref ref)
 
 struct ref world_holder_ref(const struct world *world, const struct holder *holder)
 {
-        return (struct ref) { .index = (uint32_t) (holder - world->holders), .generation = holder->generation };
+        return (struct ref){ .index = (uint32_t) (holder - world->holders), .generation = holder->generation };
 }
 
 struct device *world_device_by_uuid(struct world *world, const char *uuid, uint32_t *ret_index)
@@ -216,7 +216,7 @@ struct user *world_user(struct world *world, uint32_t uid, uint32_t *ret_index)
         if (free_at == USERS_MAX)
                 return NULL;
 
-        world->users[free_at] = (struct user) { .uid = uid, .in_use = true, .usage_at_ms = world->now_ms };
+        world->users[free_at] = (struct user){ .uid = uid, .in_use = true, .usage_at_ms = world->now_ms };
         *ret_index = free_at;
         return &world->users[free_at];
 }

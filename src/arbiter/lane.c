@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arbiter/lane.h"
+#include "arbiter/rank.h"
+#include "base/number.h"
+
+bool device_is_fresh(const struct world *w, uint32_t device)
+{
+        const struct device *dev = &w->devices[device];
+
+        if (!w->eyes_answering)
+                return false;
+        if (!dev->used_known)
+                return dev->budget_bytes != 0; /* an administrator's budget is all there is */
+        return dev->settled && dev->reading_ms != 0 && dev->reading_ms >= dev->changed_ms &&
+               u64_sub0(w->now_ms, dev->reading_ms) <= w->config.reading_max_age_ms;
+}
+
+void lane_look(struct world *w, uint32_t device, struct lane *lane)
+{
+        if (lane->looked)
+                return;
+        lane->looked = true;
+        lane->usable = device_is_usable(&w->devices[device]);
+        lane->fresh = device_is_fresh(w, device);
+        sums_of_device(w, device, &lane->now);
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD && h->device == device)
+                        sums_take_out(&lane->now, h);
+        }
+        for (uint32_t i = 0; i < w->n_entries; i++)
+                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
+                        lane->old_head = &w->entries[i];
+}
+
+static uint64_t ledger_room_bytes(const struct world *w)
+{
+        uint64_t taken = w->ledger_charged_bytes;
+
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0)
+                        taken += w->leases[i].ledger_set_aside_bytes;
+        return u64_sub0(w->config.ledger_cap_bytes, taken);
+}
+
+static struct holder reservation_of(uint64_t bytes)
+{
+        return (struct holder){
+                .kind = HOLDER_LEASE, .used_known = true, .uncollected = true, .reserved_bytes = bytes
+        };
+}
+
+bool entry_runs_beyond(const struct world *w, const struct entry *e, uint64_t start_ms)
+{
+        return e->limit_ms == 0 || w->now_ms + e->limit_ms > start_ms;
+}
+
+static bool head_fits_beside(const struct lane *lane, const struct entry *e)
+{
+        struct sums then = lane->start.at_start;
+        struct holder more = reservation_of(e->demand_bytes);
+
+        sums_add(&then, &more);
+        return sums_fit(&then, lane->head->demand_bytes);
+}
+
+/* May @e go ahead of the head of this lane, and why? RULE_BEHIND_HEAD or RULE_HEAD_BLOCKS: it may not. */
+static enum rule rule_ahead_of_head(const struct world *w, const struct lane *lane, const struct entry *e)
+{
+        if (rank_passes(&w->config, e->priority, lane->head_rank))
+                return RULE_PASSES_HEAD;
+        if (!lane->start.finite && !lane->blocks)
+                return RULE_FITS; /* such a head claims nothing */
+        if (lane->start.finite) {
+                if (!entry_runs_beyond(w, e, lane->start.start_ms))
+                        return RULE_ENDS_IN_TIME;
+                if (head_fits_beside(lane, e))
+                        return RULE_FITS_BESIDE;
+        }
+        if (ways_out_without_ledger(&e->ways))
+                return RULE_RECLAIMABLE;
+        if ((ways_out_usable(&e->ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && e->demand_bytes <= ledger_room_bytes(w))
+                return RULE_LEDGER_SET_ASIDE;
+        return lane->blocks ? RULE_HEAD_BLOCKS : RULE_BEHIND_HEAD;
+}
+
+struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e)
+{
+        struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
+        bool fits = e->demand_bytes <= s.room_bytes;
+
+        if (!lane->head) {
+                bool passes = lane->old_head && lane->old_head != e &&
+                              rank_passes(&w->config, e->priority, entry_rank(&w->config, lane->old_head, w->now_ms));
+                s.rule = !fits ? RULE_NO_ROOM : passes ? RULE_PASSES_HEAD : RULE_FITS;
+                s.starts = fits;
+                return s;
+        }
+
+        enum rule rule = rule_ahead_of_head(w, lane, e);
+        bool may = rule != RULE_BEHIND_HEAD && rule != RULE_HEAD_BLOCKS;
+        s.starts = may && fits;
+        s.rule = (uint16_t) (fits || rule == RULE_HEAD_BLOCKS ? rule : RULE_NO_ROOM_BEHIND_HEAD);
+        return s;
+}

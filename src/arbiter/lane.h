@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One device during one pass over the queue: what is free there for whom. The claims of heads are taken out of the sums and
+ * lent to whoever may go ahead of the head (design 4.2: passing, backfill).
+ */
+#include "arbiter/free.h"
+#include "arbiter/project.h"
+#include "model/reason.h"
+#include "model/world.h"
+
+struct lane {
+        bool looked;
+        bool usable;
+        bool fresh;
+        bool pending;    /* somebody would start here but for the reading: nobody else does, heads stay as they are */
+        struct sums now; /* without the claims of heads: those are lent to whoever may go ahead */
+        struct entry *old_head;
+        struct entry *head; /* of this pass: the first in line that cannot start here */
+        bool blocks;        /* it has no start in sight and has waited 30 min */
+        unsigned head_rank;
+        struct projection start; /* of the head */
+};
+
+/* How an entry stands on one device. */
+struct standing {
+        bool starts;
+        uint64_t room_bytes;
+        uint16_t rule; /* enum rule: why it starts, or waits */
+};
+
+/* Fills a zeroed lane at the first look; later ones change nothing. */
+void lane_look(struct world *world, uint32_t device, struct lane *lane);
+/* Could @entry start there now, and by which rule, or why not. */
+struct standing lane_stand(const struct world *world, const struct lane *lane, const struct entry *entry);
+/* Will it still run at @start_ms, by its own word? */
+bool entry_runs_beyond(const struct world *world, const struct entry *entry, uint64_t start_ms);
+/* Is the last reading good for a grant: young, settled, and newer than the last change known? */
+bool device_is_fresh(const struct world *world, uint32_t device);
