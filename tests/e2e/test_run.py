@@ -15,22 +15,19 @@ from cli_helpers import LESSOR, MIB, SIMGPU, Place, Terminal, is_alive, parent_o
 
 PYTHON = sys.executable
 
-# Counts the signals it gets; says so when asked by SIGUSR2, and leaves with 3.
+# Tells the signals it gets; told by SIGUSR2 it says them all and leaves with 3. sigwaitinfo, because a handler that runs
+# just before pause() would leave it waiting for ever.
 COUNTS_SIGNALS = """
 import signal, sys
-seen = {}
-def note(number, frame):
-    seen[number] = seen.get(number, 0) + 1
-    print(number, flush=True)
-for number in (1, 2, 3, 10, 15, 18, 28, 35):
-    signal.signal(number, note)
-def leave(number, frame):
-    print(sorted(seen.items()), flush=True)
-    sys.exit(3)
-signal.signal(12, leave)
+numbers = {1, 2, 3, 10, 12, 15, 18, 28, 35}
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 print("ready", flush=True)
-while True:
-    signal.pause()
+seen = []
+while (number := signal.sigwaitinfo(numbers).si_signo) != 12:
+    seen.append(number)
+    print(number, flush=True)
+print(seen, flush=True)
+sys.exit(3)
 """
 
 
@@ -143,7 +140,7 @@ def test_signal_to_lessor_reaches_the_command_once(place, number):
     run.send_signal(number)
     assert run.stdout.readline() == f"{number}\n"
     run.send_signal(signal.SIGUSR2)
-    assert run.stdout.read() == f"[({number}, 1)]\n"
+    assert run.stdout.read() == f"[{number}]\n"
     assert run.wait() == 3
 
 
@@ -180,10 +177,10 @@ def test_format_error_goes_to_the_shell_as_execvp_does(place, tmp_path):
 
 JOB = """
 import signal
-signal.signal(signal.SIGINT, lambda *_: print("interrupted", flush=True))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 print("begun", flush=True)
-while True:
-    signal.pause()
+while signal.sigwaitinfo({signal.SIGINT}):
+    print("interrupted", flush=True)
 """
 
 
@@ -197,22 +194,25 @@ def fixture_shell(place):
 
 
 def test_job_control_is_the_commands(shell, tmp_path):
+    def foreground(is_job):
+        until("the terminal changes hands", lambda: (os.tcgetpgrp(shell.fd) != shell.pid) == is_job)
+
     (tmp_path / "job.py").write_text(JOB)
     shell.send(f"lessor run --vram 100M -- {PYTHON} {tmp_path}/job.py\n")
     shell.expect("begun")
     shell.send("\x03")
     shell.expect("interrupted")
-    shell.send("\x1a")
-    shell.expect("Stopped")
-    shell.expect("prompt> ")
-    shell.send("fg\n")
-    shell.expect("job.py")
-    shell.send("\x1a")
-    shell.expect("Stopped")
-    shell.send("bg\n")
-    shell.expect("prompt> ")
-    shell.send("fg\n")
-    shell.expect("job.py")
+    for again in ("fg", "bg"):
+        shell.send("\x1a")
+        shell.expect("Stopped")
+        shell.expect("prompt> ")
+        foreground(False)
+        shell.send(again + "\n")
+        if again == "bg":
+            shell.expect("&")
+            shell.expect("prompt> ")
+            shell.send("fg\n")
+        foreground(True)
     shell.send("\x03")
     shell.expect("interrupted")
     shell.send("\x1c")
@@ -382,6 +382,7 @@ def test_killed_wrapper_orphans_the_lease_until_the_program_ends(own):
     run = own.hog("left", "900M")
     lease = own.in_state("left", "active")
     pid = own.holds(900 * MIB)
+    until("its use is counted", lambda: own.lease("left")["used_bytes"] == 900 * MIB)
     run.kill()
     run.wait()
     assert own.in_state("left", "orphaned")["id"] == lease["id"]
@@ -391,6 +392,22 @@ def test_killed_wrapper_orphans_the_lease_until_the_program_ends(own):
     os.kill(pid, signal.SIGTERM)
     own.gone("left")
     own.free_is(3072 * MIB)
+
+
+@pytest.mark.xfail(reason="lessord counts as workers only what the driver lists: a command without memory yet is not seen")
+def test_killed_wrapper_keeps_the_lease_of_a_program_that_has_no_memory_yet(own):
+    """It loads its model for a minute before it touches the card: nothing lists it, and it is alive."""
+    run = own.start("run", "--name", "early", "--vram", "900M", "--", PYTHON, "-c",
+                    "import os, signal; print(os.getpid(), flush=True); signal.pause()")
+    pid = int(run.stdout.readline())
+    lease = own.in_state("early", "active")
+    run.kill()
+    run.wait()
+    until("lessord noticed", lambda: (own.lease("early") or {}).get("state") != "active")
+    assert (own.lease("early") or {}).get("state") == "orphaned"
+    assert own.lease("early")["id"] == lease["id"]
+    os.kill(pid, signal.SIGKILL)
+    own.gone("early")
 
 
 @pytest.mark.parametrize("how", ["", "setsid"])
@@ -453,7 +470,7 @@ def test_systemd_scope_is_used_where_a_user_manager_is(own, tmp_path):
     assert re.match(r"--user --scope --quiet --collect --unit=lessor-L\d+-\d+\.scope -- ", asked), asked
 
 
-@pytest.mark.parametrize("fails", ["exit 1", "sleep 1000 & exec sleep 1000", "echo nonsense"])
+@pytest.mark.parametrize("fails", ["exit 1", "echo nonsense >&2"])
 def test_user_manager_that_fails_is_done_without(own, tmp_path, fails):
     tools = tmp_path / "bin"
     tools.mkdir()

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "base/number.h"
 #include "client/client.h"
@@ -90,6 +92,13 @@ static int take_event(const char *data, void *arg)
         return fflush(stdout) == 0 ? 0 : -EPIPE;
 }
 
+/* `… | head` leaves when it has seen enough: a pipe says so at once, and not only at the next event. -1 = no pipe. */
+static int pipe_to_watch(void)
+{
+        struct stat st;
+        return fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) ? STDOUT_FILENO : -1;
+}
+
 /* One connection; returns why it ended. */
 static int follow_once(const struct client *client, struct listing *l, bool *ret_heard, int *ret_status,
                        struct error *err)
@@ -106,8 +115,10 @@ static int follow_once(const struct client *client, struct listing *l, bool *ret
         }
         sse_init(&sse);
         for (;;) {
-                r = http_call_go_on(&call, true, UINT64_MAX, -1, err);
+                r = http_call_go_on(&call, true, UINT64_MAX, pipe_to_watch(), err);
                 *ret_status = call.status;
+                if (r == -EINTR)
+                        r = -EPIPE;
                 if (r < 0 || (call.stage >= HTTP_BODY && call.status != 200))
                         break;
                 *ret_heard = true;

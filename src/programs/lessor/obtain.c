@@ -19,7 +19,7 @@ enum {
         RELEASE_AGAIN_MS = 100,
         GRACE_MS = 2000, /* the daemon's own end of the wait comes first where it can */
         UNREAD_MS = 3000,
-        LOOK_MS = 1000,  /* `mode: wait` tells nothing until the grant: look after it so often */
+        LOOK_MS = 1000, /* `mode: wait` tells nothing until the grant: look after it so often */
         PATH_TEXT_MAX = 128,
 };
 

@@ -21,10 +21,11 @@ struct obtain {
         struct progress progress;
         uint64_t deadline_ms;   /* of the whole wait; UINT64_MAX = none */
         uint64_t away_since_ms; /* 0 = it answered last time */
-        uint64_t unread_since_ms; /* since when it waits only because the daemon has no fresh reading; 0 = it does not */
-        bool tied_to_call;      /* `lease acquire`: the place is given up when this process ends, although the lease
+        uint64_t
+                unread_since_ms; /* since when it waits only because the daemon has no fresh reading; 0 = it does not */
+        bool tied_to_call;       /* `lease acquire`: the place is given up when this process ends, although the lease
                                      will be another one's */
-        bool must_look;         /* a request may have arrived although its answer did not */
+        bool must_look;          /* a request may have arrived although its answer did not */
         bool waited;
         bool collected;             /* granted and collected in one answer */
         char id[LEASE_ID_TEXT_MAX]; /* "" = has none yet */
