@@ -1076,6 +1076,38 @@ static void two_devices_each_has_a_head_of_its_own(void **state)
         scene_end(&s);
 }
 
+/* To be head of one device is no privilege on another: there, the older head comes first. */
+static void two_devices_head_of_one_does_not_jump_the_head_of_the_other(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                uint64_t stays_s; /* slot of what stays on the second device */
+        } rows[] = { { "a head that blocks", NO_LIMIT }, { "a head with a finite start", 20000 } };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                print_message("# %s\n", rows[i].name);
+                struct scene s;
+                scene_begin(&s);
+                uint32_t first = scene_device(&s, GiB(24)), second = scene_device(&s, GiB(24));
+                (void) scene_request(&s,
+                                     (struct ask){ .bytes = GiB(16), .slot_s = 10000, .uuid = scene_uuid(&s, first) });
+                uint64_t leaves = scene_request(&s, (struct ask){ .bytes = GiB(8), .uuid = scene_uuid(&s, second) });
+                (void) scene_request(
+                        &s, (struct ask){ .bytes = GiB(8), .slot_s = rows[i].stays_s, .uuid = scene_uuid(&s, second) });
+                uint64_t old = scene_request(&s, (struct ask){ .bytes = GiB(20), .uuid = scene_uuid(&s, second) });
+                scene_tick_to_s(&s, 1900);
+                uint64_t young = scene_request(&s, (struct ask){ .bytes = GiB(12) });
+                assert_waits(&s, young);
+                assert_int_equal(scene_entry(&s, young)->head_device, first);
+                assert_true(scene_entry(&s, young)->start_ms != 0);
+                scene_release(&s, leaves); /* 16 free on the second: enough for the young one, not for the old */
+                assert_waits(&s, old);
+                assert_waits(&s, young);
+                scene_end(&s);
+        }
+}
+
 /* Too large for a device for ever, so no reason to keep others from it: not as its head, not after 30 minutes. */
 static void two_devices_entry_is_no_head_where_it_can_never_fit(void **state)
 {
@@ -1259,6 +1291,7 @@ int main(void)
                 cmocka_unit_test(B12_F40_tenant_without_a_way_out_lowers_the_ceiling_until_it_leaves),
                 cmocka_unit_test(two_devices_head_of_one_does_not_keep_work_from_the_other),
                 cmocka_unit_test(two_devices_each_has_a_head_of_its_own),
+                cmocka_unit_test(two_devices_head_of_one_does_not_jump_the_head_of_the_other),
                 cmocka_unit_test(two_devices_entry_is_no_head_where_it_can_never_fit),
                 cmocka_unit_test(request_for_a_device_that_is_not_here_is_refused),
                 cmocka_unit_test(no_wait_is_refused_when_it_cannot_start_at_once),
