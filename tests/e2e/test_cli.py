@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from cli_helpers import LESSOR, MIB, SIMGPU, SOURCE, Place, Terminal, until
+from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "help", "version"]
 LEASE_VERBS = ["acquire", "show", "renew", "release"]
@@ -124,6 +124,17 @@ def test_man_pages_and_help_name_the_same_options():
         assert heading, verb
         if verb not in ("run", "lease"):
             assert set(re.findall(r"--([a-z]+)", heading[1])) == help_options([verb]) - {"help"}, verb
+
+
+def test_lessords_pages_name_its_options_and_keys():
+    shown = subprocess.run([LESSORD, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    options, _, keys = shown.partition("Keys of")
+    with open(os.path.join(SOURCE, "man", "lessord.8.scd"), encoding="utf-8") as file:
+        page = file.read().split("# OPTIONS")[1].split("\n# ")[0]
+    assert set(re.findall(r"--[a-z-]+", options.split("\n\n")[0] + options.split("\n\n")[2])) <= set(re.findall(r"--[a-z-]+", page))
+    with open(os.path.join(SOURCE, "man", "lessord.conf.5.scd"), encoding="utf-8") as file:
+        page = file.read()
+    assert re.findall(r"^  (\w+) ", keys, re.M) == re.findall(r"^\*(\w+)\* = ", page, re.M)
 
 
 def test_man_pages_name_the_exit_codes():

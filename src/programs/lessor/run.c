@@ -335,7 +335,9 @@ static int run_under_lease(struct obtain *o, struct child *child, char **command
         signals_take_all(o->signals);
         int r = child_go(child);
         int status = child_wait(child, o->signals);
-        if (r < 0 || !leaves_workers(o, child))
+        bool leaves = r == 0 && leaves_workers(o, child);
+        /* One that was killed gave nothing back: its lease ends with us, and `lessor why` tells it so. */
+        if (!leaves && !WIFSIGNALED(status))
                 obtain_release(o);
         child_fini(child);
         if (r < 0)
