@@ -15,11 +15,13 @@ import sys
 # word of a row's name ("B12 ..."), after "example", "invariant" or "case", or as the head of a function's name (b12_...).
 PLAIN = re.compile(r"(?<![A-Za-z0-9])([FS]\d{2}|F1\d{2})(?![A-Za-z0-9])")
 NAMED = re.compile(r"(?:\"|\b(?:[Ee]xamples?|[Ii]nvariants?|[Cc]ases?)[ _:]+)((?:[A-I]\d{1,2}(?:[,/ ]+|(?![A-Za-z0-9])))+)")
-HEAD = re.compile(r"\b(?:test_|case_|example_)?([a-is]\d{1,3})_[a-z]")
+HEAD = re.compile(r"\b(?:test_|case_|example_)?((?:[A-Ia-iSs]\d{1,3}_)+)[a-zP]")
 
 
 def cases_in(text):
-    found = set(PLAIN.findall(text)) | {word.upper() for word in HEAD.findall(text)}
+    found = set(PLAIN.findall(text))
+    for head in HEAD.findall(text):
+        found.update(head.upper().strip("_").split("_"))
     for group in NAMED.findall(text):
         found.update(re.findall(r"[A-I]\d{1,2}", group))
     return found

@@ -44,7 +44,7 @@ static void end_well(void)
 /* Silence for a moment: long enough for an answer on any machine that works, short enough to try. */
 enum { HANG_MS = 500 };
 
-static void eyes_that_hang_in_the_driver_are_killed_and_new_ones_recover(void **state)
+static void F22_eyes_that_hang_in_the_driver_are_killed_and_new_ones_recover(void **state)
 {
         (void) state;
         begin("--memory 64M");
@@ -122,7 +122,7 @@ static uint64_t anonymous_bytes(pid_t pid)
         return st.rss_anon.bytes;
 }
 
-static void ten_thousand_looks_cost_no_descriptor_and_no_memory(void **state)
+static void F23_ten_thousand_looks_cost_no_descriptor_and_no_memory(void **state)
 {
         (void) state;
         const bool sanitized = getenv("LESSOR_SANITIZED") && *getenv("LESSOR_SANITIZED");
@@ -146,7 +146,7 @@ static void ten_thousand_looks_cost_no_descriptor_and_no_memory(void **state)
         card_destroy(&card);
 }
 
-static void driver_upgraded_under_its_module_is_told_and_tried_again(void **state)
+static void F24_driver_upgraded_under_its_module_is_told_and_tried_again(void **state)
 {
         (void) state;
         card_create(&card, "--memory 64M");
@@ -278,11 +278,11 @@ static void program_explains_wrong_use_by_its_exit_status(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(eyes_that_hang_in_the_driver_are_killed_and_new_ones_recover),
+                cmocka_unit_test(F22_eyes_that_hang_in_the_driver_are_killed_and_new_ones_recover),
                 cmocka_unit_test(eyes_that_hang_while_the_brain_leaves_die_with_the_kill),
                 cmocka_unit_test(eyes_that_crash_in_the_driver_close_the_socket_and_can_be_replaced),
-                cmocka_unit_test(ten_thousand_looks_cost_no_descriptor_and_no_memory),
-                cmocka_unit_test(driver_upgraded_under_its_module_is_told_and_tried_again),
+                cmocka_unit_test(F23_ten_thousand_looks_cost_no_descriptor_and_no_memory),
+                cmocka_unit_test(F24_driver_upgraded_under_its_module_is_told_and_tried_again),
                 cmocka_unit_test(library_without_a_needed_symbol_is_named_old),
                 cmocka_unit_test(machine_without_the_library_is_told_and_answered),
                 cmocka_unit_test(brain_that_sends_garbage_ends_the_eyes),

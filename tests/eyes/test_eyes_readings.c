@@ -95,7 +95,7 @@ static void holder_is_listed_with_who_it_is_and_its_end_is_seen(void **state)
         end();
 }
 
-static void reading_with_unknown_process_memory_stays_unknown(void **state)
+static void F17_reading_with_unknown_process_memory_stays_unknown(void **state)
 {
         (void) state;
         begin("--memory 64M");
@@ -112,7 +112,7 @@ static void reading_with_unknown_process_memory_stays_unknown(void **state)
         end();
 }
 
-static void device_without_a_memory_figure_is_unusable_and_the_other_is_fine(void **state)
+static void F18_device_without_a_memory_figure_is_unusable_and_the_other_is_fine(void **state)
 {
         (void) state;
         begin("--gpus 2 --memory 64M");
@@ -128,7 +128,7 @@ static void device_without_a_memory_figure_is_unusable_and_the_other_is_fine(voi
         end();
 }
 
-static void pid_that_does_not_exist_is_a_ghost_whose_memory_counts(void **state)
+static void F20_pid_that_does_not_exist_is_a_ghost_whose_memory_counts(void **state)
 {
         (void) state;
         begin("--memory 64M");
@@ -143,7 +143,7 @@ static void pid_that_does_not_exist_is_a_ghost_whose_memory_counts(void **state)
         end();
 }
 
-static void pid_of_another_namespace_is_counted_and_nobody(void **state)
+static void F19_pid_of_another_namespace_is_counted_and_nobody(void **state)
 {
         (void) state;
         begin("--memory 64M");
@@ -155,7 +155,7 @@ static void pid_of_another_namespace_is_counted_and_nobody(void **state)
         end();
 }
 
-static void list_with_another_stride_is_rejected_and_the_last_good_one_kept(void **state)
+static void F21_list_with_another_stride_is_rejected_and_the_last_good_one_kept(void **state)
 {
         (void) state;
         begin("--memory 64M");
@@ -232,7 +232,7 @@ static void old_drivers_are_read_by_their_own_layouts(void **state)
         }
 }
 
-static void memory_nobody_is_listed_with_is_used_all_the_same(void **state)
+static void F29_memory_nobody_is_listed_with_is_used_all_the_same(void **state)
 {
         (void) state;
         begin("--memory 64M");
@@ -243,7 +243,7 @@ static void memory_nobody_is_listed_with_is_used_all_the_same(void **state)
         end();
 }
 
-static void card_that_fell_off_the_bus_leaves_the_other_three(void **state)
+static void F25_card_that_fell_off_the_bus_leaves_the_other_three(void **state)
 {
         (void) state;
         begin("--gpus 4 --memory 64M");
@@ -299,17 +299,17 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(eyes_tell_the_driver_the_devices_and_what_is_used),
                 cmocka_unit_test(holder_is_listed_with_who_it_is_and_its_end_is_seen),
-                cmocka_unit_test(reading_with_unknown_process_memory_stays_unknown),
-                cmocka_unit_test(device_without_a_memory_figure_is_unusable_and_the_other_is_fine),
-                cmocka_unit_test(pid_that_does_not_exist_is_a_ghost_whose_memory_counts),
-                cmocka_unit_test(pid_of_another_namespace_is_counted_and_nobody),
-                cmocka_unit_test(list_with_another_stride_is_rejected_and_the_last_good_one_kept),
+                cmocka_unit_test(F17_reading_with_unknown_process_memory_stays_unknown),
+                cmocka_unit_test(F18_device_without_a_memory_figure_is_unusable_and_the_other_is_fine),
+                cmocka_unit_test(F20_pid_that_does_not_exist_is_a_ghost_whose_memory_counts),
+                cmocka_unit_test(F19_pid_of_another_namespace_is_counted_and_nobody),
+                cmocka_unit_test(F21_list_with_another_stride_is_rejected_and_the_last_good_one_kept),
                 cmocka_unit_test(memory_call_that_wants_another_version_is_replaced_by_the_older),
                 cmocka_unit_test(process_in_two_lists_is_one_row_and_not_the_sum),
                 cmocka_unit_test(list_that_grows_between_two_calls_is_read_whole),
                 cmocka_unit_test(old_drivers_are_read_by_their_own_layouts),
-                cmocka_unit_test(memory_nobody_is_listed_with_is_used_all_the_same),
-                cmocka_unit_test(card_that_fell_off_the_bus_leaves_the_other_three),
+                cmocka_unit_test(F29_memory_nobody_is_listed_with_is_used_all_the_same),
+                cmocka_unit_test(F25_card_that_fell_off_the_bus_leaves_the_other_three),
                 cmocka_unit_test(card_that_may_not_be_opened_is_counted_as_hidden),
                 cmocka_unit_test(changes_are_told_without_being_asked),
         };
