@@ -185,7 +185,7 @@ void conn_view(struct conn *c, struct view *ret)
 {
         struct api_server *s = c->server;
 
-        *ret = (struct view) {
+        *ret = (struct view){
                 .host = &s->host,
                 .world = s->host.world(s->host.ctx),
                 .now_ms = s->host.now_ms(s->host.ctx),
@@ -261,7 +261,7 @@ static enum MHD_Result gather_header(void *cls, enum MHD_ValueKind kind, const c
 
         (void) kind;
         if (g->head.n_headers < HTTP_HEADERS_MAX)
-                g->head.headers[g->head.n_headers] = (struct http_header) { name, value ? value : "" };
+                g->head.headers[g->head.n_headers] = (struct http_header){ name, value ? value : "" };
         g->head.n_headers++;
         return MHD_YES;
 }
@@ -307,7 +307,7 @@ enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method)
         c->too_large = false;
         c->lease_id = 0;
         c->route = NULL;
-        c->early = (struct problem) { 0 };
+        c->early = (struct problem){ 0 };
         strbuf_init(&c->body, HTTP_BODY_MAX_BYTES);
         if (c->state != CONN_READING)
                 conn_set_state(c, CONN_READING);

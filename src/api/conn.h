@@ -56,12 +56,12 @@ struct conn {
         struct strbuf body;
         enum conn_want want;
         enum lease_ask_mode mode;
-        uint64_t token;    /* of its input; 0 = none under way */
-        uint64_t rev;      /* long poll: newer than this */
-        bool gives_up;     /* if the client leaves now, the lease ends */
-        bool binds_here;   /* the lease is to live as long as this connection */
-        bool streams;      /* the answer is an event stream */
-        json_t *before;    /* the lease as it was, for an answer about one that is gone */
+        uint64_t token;  /* of its input; 0 = none under way */
+        uint64_t rev;    /* long poll: newer than this */
+        bool gives_up;   /* if the client leaves now, the lease ends */
+        bool binds_here; /* the lease is to live as long as this connection */
+        bool streams;    /* the answer is an event stream */
+        json_t *before;  /* the lease as it was, for an answer about one that is gone */
         struct MHD_Response *reply;
         unsigned reply_status;
 
@@ -95,7 +95,7 @@ struct api_server {
 
 struct route {
         const char *method;
-        const char *path; /* '*' stands for a lease id */
+        const char *path;    /* '*' stands for a lease id */
         const char *queries; /* names of its query parameters, with blanks around each */
         void (*run)(struct conn *c);
 };

@@ -15,8 +15,8 @@ static const char *base_name(const char *path)
 /* "python3.11" is python, "sh" is sh: the name without digits and dots behind it. */
 static bool is_interpreter(const char *program)
 {
-        static const char *const names[] = { "python", "pypy", "perl", "ruby", "node", "java", "julia", "lua", "Rscript",
-                                             "bash",   "dash", "sh",   "zsh",  "ksh",  "busybox" };
+        static const char *const names[] = { "python",  "pypy", "perl", "ruby", "node", "java", "julia",  "lua",
+                                             "Rscript", "bash", "dash", "sh",   "zsh",  "ksh",  "busybox" };
         size_t n = strlen(program);
 
         while (n > 0 && (isdigit((unsigned char) program[n - 1]) || program[n - 1] == '.'))

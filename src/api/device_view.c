@@ -45,20 +45,20 @@ json_t *view_device(const struct view *v, uint32_t device)
         struct sums sums;
 
         sums_of_device(w, device, &sums);
-        return json_pack("{s:o, s:o, s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}",
-                         "uuid", view_text_or_null(d->uuid), "name", view_text_or_null(d->name), "pci_bus_id",
-                         view_text_or_null(d->pci_bus_id), "minor", (json_int_t) d->minor, "health",
-                         device_health_name((enum device_health) d->health), "usable", (int) device_is_usable(d),
-                         "total_bytes", view_u64_or_null(d->total_bytes != 0, d->total_bytes), "used_bytes",
-                         view_u64_or_null(d->used_known, d->used_bytes), "reserved_bytes",
-                         view_u64(sums.reserved_bytes), "committed_bytes", view_u64(device_committed_bytes(w, device)),
-                         "free_bytes", view_u64(device_free_bytes(w, device)), "display_bytes",
-                         view_u64(device_display_bytes(w, device)), "unattributed_bytes",
-                         view_u64_or_null(d->used_known, d->used_known ? device_unattributed_bytes(w, device) : 0),
-                         "driver_bytes", view_u64_or_null(d->driver_own_known, d->driver_own_bytes), "ceiling_bytes",
-                         view_u64(device_ceiling_bytes(w, device, NULL)), "reading_age_ms", reading_age(v, device),
-                         "settled", (int) d->settled, "per_process_known", (int) d->per_process_known, "holders",
-                         holders(v, device));
+        return json_pack(
+                "{s:o, s:o, s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}",
+                "uuid", view_text_or_null(d->uuid), "name", view_text_or_null(d->name), "pci_bus_id",
+                view_text_or_null(d->pci_bus_id), "minor", (json_int_t) d->minor, "health",
+                device_health_name((enum device_health) d->health), "usable", (int) device_is_usable(d), "total_bytes",
+                view_u64_or_null(d->total_bytes != 0, d->total_bytes), "used_bytes",
+                view_u64_or_null(d->used_known, d->used_bytes), "reserved_bytes", view_u64(sums.reserved_bytes),
+                "committed_bytes", view_u64(device_committed_bytes(w, device)), "free_bytes",
+                view_u64(device_free_bytes(w, device)), "display_bytes", view_u64(device_display_bytes(w, device)),
+                "unattributed_bytes",
+                view_u64_or_null(d->used_known, d->used_known ? device_unattributed_bytes(w, device) : 0),
+                "driver_bytes", view_u64_or_null(d->driver_own_known, d->driver_own_bytes), "ceiling_bytes",
+                view_u64(device_ceiling_bytes(w, device, NULL)), "reading_age_ms", reading_age(v, device), "settled",
+                (int) d->settled, "per_process_known", (int) d->per_process_known, "holders", holders(v, device));
 }
 
 json_t *view_devices(const struct view *v)
@@ -81,13 +81,13 @@ json_t *view_strangers(const struct view *v)
                         continue;
 
                 const struct process *p = world_process_find(v->world, h->process);
-                json_t *object = json_pack(
-                        "{s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
-                        view_u64_or_null(!identity_is_none(h->process), h->process.pid), "uid",
-                        view_u64_or_null(p != NULL, p ? p->uid : 0), "user",
-                        view_text_or_null(p ? user_names_get(v->names, p->uid) : NULL), "comm",
-                        view_text_or_null(p ? p->comm : NULL), "device", view_device_uuid(v->world, h->device),
-                        "used_bytes", view_u64_or_null(h->used_known, h->used_bytes));
+                json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
+                                           view_u64_or_null(!identity_is_none(h->process), h->process.pid), "uid",
+                                           view_u64_or_null(p != NULL, p ? p->uid : 0), "user",
+                                           view_text_or_null(p ? user_names_get(v->names, p->uid) : NULL), "comm",
+                                           view_text_or_null(p ? p->comm : NULL), "device",
+                                           view_device_uuid(v->world, h->device), "used_bytes",
+                                           view_u64_or_null(h->used_known, h->used_bytes));
                 (void) json_array_append_new(list, object);
         }
         return list;

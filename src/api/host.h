@@ -21,9 +21,9 @@ struct api_told {
 
 struct api_health {
         const char *version;
-        const char *gpu;              /* "ok", "stale", "none", "mismatch" */
+        const char *gpu; /* "ok", "stale", "none", "mismatch" */
         bool gpu_age_known;
-        uint64_t gpu_age_ms;          /* since the driver last answered */
+        uint64_t gpu_age_ms; /* since the driver last answered */
         uint64_t started_wall_ms;
         const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
         const char *read_only_reason; /* NULL, or who owns the card */
@@ -40,7 +40,7 @@ struct api_event_query {
         uint64_t after;    /* ids above this one */
         uint64_t lease_id; /* 0 = all */
         uint32_t limit;
-        bool newest;       /* the last @limit instead of the first; still oldest first */
+        bool newest; /* the last @limit instead of the first; still oldest first */
 };
 
 /* Return false to stop early. */

@@ -47,8 +47,9 @@ static bool is_json(const char *type)
 
 static int ambiguous(struct problem *p, const char *what)
 {
-        return problem_set(p, 400, "bad-request", "the length of the body is not clear: %s; send one Content-Length, or "
-                                                  "Transfer-Encoding: chunked",
+        return problem_set(p, 400, "bad-request",
+                           "the length of the body is not clear: %s; send one Content-Length, or "
+                           "Transfer-Encoding: chunked",
                            what);
 }
 
@@ -93,7 +94,9 @@ static int body_length(const struct seen *seen, uint64_t *ret, struct problem *p
         if (seen->n_encoding && seen->n_length)
                 return ambiguous(p, "both Content-Length and Transfer-Encoding are given");
         if (seen->n_encoding)
-                return strcasecmp(seen->encoding, "chunked") == 0 ? 0 : ambiguous(p, "the Transfer-Encoding is not chunked");
+                return strcasecmp(seen->encoding, "chunked") == 0
+                               ? 0
+                               : ambiguous(p, "the Transfer-Encoding is not chunked");
         if (!seen->n_length) {
                 *ret = 0;
                 return 0;
@@ -114,8 +117,9 @@ int http_head_check(const struct http_head *head, uint64_t *ret_body_bytes, stru
 
         *ret_body_bytes = UINT64_MAX;
         if (head->n_headers > HTTP_HEADERS_MAX || head->n_bytes > HTTP_HEAD_MAX_BYTES)
-                return problem_set(reterr, 431, "too-large", "the head of the request is larger than %d bytes or has more "
-                                                             "than %d lines",
+                return problem_set(reterr, 431, "too-large",
+                                   "the head of the request is larger than %d bytes or has more "
+                                   "than %d lines",
                                    HTTP_HEAD_MAX_BYTES, HTTP_HEADERS_MAX);
         for (size_t i = 0; i < head->n_headers; i++)
                 if (look_at(&head->headers[i], &seen, reterr) < 0 && first.status == 0)

@@ -23,7 +23,7 @@ struct http_header {
 struct http_head {
         size_t n_headers; /* may count more than are listed: then it is refused */
         struct http_header headers[HTTP_HEADERS_MAX];
-        size_t n_bytes; /* of request line and headers */
+        size_t n_bytes;     /* of request line and headers */
         bool may_have_body; /* POST, PUT, PATCH, DELETE */
 };
 

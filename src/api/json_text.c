@@ -59,7 +59,7 @@ static bool find_bad_value(const char *data, size_t n, size_t position, struct s
                                 i += data[i] == '\\' ? 2 : 1;
                         if (i >= n)
                                 return false;
-                        last_string = (struct span) { data + from, i - from };
+                        last_string = (struct span){ data + from, i - from };
                         i++;
                 } else if (c == ':') {
                         key = last_string;
@@ -74,7 +74,7 @@ static bool find_bad_value(const char *data, size_t n, size_t position, struct s
                                 i++;
                         if (i >= position && key.n > 0) {
                                 *ret_key = key;
-                                *ret_value = (struct span) { data + from, i - from };
+                                *ret_value = (struct span){ data + from, i - from };
                                 return true;
                         }
                 }
@@ -104,7 +104,8 @@ static void describe_failure(const char *data, size_t n, const json_error_t *err
         struct span key, value;
         char words[sizeof(error->text) * 2];
 
-        if (error->position >= 0 && find_bad_value(data, n, (size_t) error->position, &key, &value) && !is_fine(value)) {
+        if (error->position >= 0 && find_bad_value(data, n, (size_t) error->position, &key, &value) &&
+            !is_fine(value)) {
                 char name[64];
                 text_escape(key.at, key.n, name, sizeof(name));
                 (void) problem_field(reterr, name, value.at, value.n, "a JSON value in its range",

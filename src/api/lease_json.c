@@ -43,8 +43,8 @@ static int take_count(const json_t *value, const char *field, uint64_t min, uint
                       const char *cure, uint64_t *ret, struct problem *p)
 {
         /* A real is refused even where it is whole: 1e3 and 1000.0 are typing errors more often than amounts. */
-        if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-            (uint64_t) json_integer_value(value) < min || (uint64_t) json_integer_value(value) > max)
+        if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t) json_integer_value(value) < min ||
+            (uint64_t) json_integer_value(value) > max)
                 return refuse(p, field, value, allowed, cure);
         *ret = (uint64_t) json_integer_value(value);
         return 0;
@@ -98,7 +98,8 @@ static int take_span_text(const json_t *value, const char *field, uint64_t *ret,
         uint64_t ms;
 
         if (!json_is_string(value))
-                return refuse(p, field, value, ALLOWED_SPAN " as text", "write it as text, \"2h\", or use the _ms field");
+                return refuse(p, field, value, ALLOWED_SPAN " as text",
+                              "write it as text, \"2h\", or use the _ms field");
         if (duration_parse(field, json_string_value(value), &ms, &err) < 0)
                 return refuse_in_words(p, field, value, ALLOWED_SPAN, cure, &err);
         if (ms == 0)
@@ -149,8 +150,7 @@ static int take_text(const json_t *value, const char *field, char *to, size_t si
 {
         size_t n = json_string_length(value);
 
-        if (!json_is_string(value) || n == 0 || n >= size ||
-            !text_is_plain(json_string_value(value), n))
+        if (!json_is_string(value) || n == 0 || n >= size || !text_is_plain(json_string_value(value), n))
                 return refuse(p, field, value, allowed, "shorten it, or leave it out");
         memcpy(to, json_string_value(value), n);
         to[n] = '\0';
@@ -211,7 +211,8 @@ static int take_yield_by(const json_t *value, struct lease_ask *ask, struct prob
 
         size_t i;
         json_t *word;
-        json_array_foreach(value, i, word) {
+        json_array_foreach(value, i, word)
+        {
                 uint8_t bit = 0;
                 if (!json_is_string(word) || strchr(json_string_value(word), ',') ||
                     !ways_out_parse(json_string_value(word), &bit, &bad_at))
@@ -235,7 +236,8 @@ static int take_bind(const json_t *value, struct lease_ask *ask, struct problem 
 
         if (!to)
                 return refuse(p, "bind", value, allowed, cure);
-        json_object_foreach((json_t *) (uintptr_t) value, key, inner) {
+        json_object_foreach((json_t *) (uintptr_t) value, key, inner)
+        {
                 if (strcmp(key, "pid") == 0)
                         pid = json_is_null(inner) ? NULL : inner;
                 else if (strcmp(key, "ttl_ms") == 0)
@@ -247,8 +249,9 @@ static int take_bind(const json_t *value, struct lease_ask *ask, struct problem 
         uint64_t n = 0;
         if (strcmp(to, "process") == 0 && !ttl) {
                 binding->kind = BINDING_PROCESS;
-                if (pid && take_count(pid, "bind.pid", 1, LEASE_PID_MAX, "1 … 4194304, a living process of the same user",
-                                      "leave it out for the calling process", &n, p) < 0)
+                if (pid &&
+                    take_count(pid, "bind.pid", 1, LEASE_PID_MAX, "1 … 4194304, a living process of the same user",
+                               "leave it out for the calling process", &n, p) < 0)
                         return -1;
                 ask->bind_pid = (uint32_t) n;
                 return 0;
@@ -271,11 +274,20 @@ static const struct key {
         const char *name;
         int (*take)(const json_t *value, struct lease_ask *ask, struct problem *p);
 } keys[] = {
-        { "bytes", take_bytes },     { "priority", take_priority }, { "for_ms", take_for_ms },
-        { "for", take_for },         { "mode", take_mode },         { "wait_ms", take_wait_ms },
-        { "wait", take_wait },       { "device", take_device },     { "name", take_name },
-        { "consumer", take_consumer }, { "managed", take_managed }, { "yield_by", take_yield_by },
-        { "kill_at_end", take_kill_at_end }, { "bind", take_bind },
+        { "bytes", take_bytes },
+        { "priority", take_priority },
+        { "for_ms", take_for_ms },
+        { "for", take_for },
+        { "mode", take_mode },
+        { "wait_ms", take_wait_ms },
+        { "wait", take_wait },
+        { "device", take_device },
+        { "name", take_name },
+        { "consumer", take_consumer },
+        { "managed", take_managed },
+        { "yield_by", take_yield_by },
+        { "kill_at_end", take_kill_at_end },
+        { "bind", take_bind },
 };
 
 static const struct key *key_by_name(const char *name)
@@ -324,7 +336,8 @@ int lease_json_parse(const char *data, size_t n, struct lease_ask *ret, struct p
         if (!is_given(object, "bytes"))
                 return problem_field(reterr, "bytes", "", 0, ALLOWED_SIZE, "say how much memory it needs");
 
-        json_object_foreach(object, name, value) {
+        json_object_foreach(object, name, value)
+        {
                 const struct key *key = key_by_name(name);
                 if (!key)
                         return refuse(reterr, name, value,
@@ -357,7 +370,8 @@ int activate_json_parse(const char *data, size_t n, struct activate_ask *ret, st
         __attribute__((__cleanup__(jsonp))) json_t *object = json_text_object(data, n, reterr);
         if (!object)
                 return -1;
-        json_object_foreach(object, name, value) {
+        json_object_foreach(object, name, value)
+        {
                 if (strcmp(name, "pid") == 0) {
                         if (!json_is_null(value) &&
                             take_count(value, "pid", 1, LEASE_PID_MAX, "1 … 4194304, a living process of the same user",

@@ -25,7 +25,7 @@ struct lease_ask {
 };
 
 struct activate_ask {
-        uint32_t pid;        /* 0 = not told */
+        uint32_t pid;       /* 0 = not told */
         uint64_t cgroup_id; /* 0 = not told */
 };
 

@@ -45,9 +45,10 @@ static int refuse_other_namespace(const struct process_source *src, uint32_t pid
         if (proc_open_pid(src->proc_root, pid, &dir) < 0 || proc_read_status(dir, &status) < 0)
                 return deny(reterr, "who is calling cannot be found out: its /proc entry is gone or hidden");
         if (status.n_ns_pids > 1)
-                return deny(reterr, "the caller is in another pid namespace (a container); its processes cannot be told "
-                                    "from others here: start lessord where the program runs, or run the program with "
-                                    "the host's pid namespace (--pid=host)");
+                return deny(reterr,
+                            "the caller is in another pid namespace (a container); its processes cannot be told "
+                            "from others here: start lessord where the program runs, or run the program with "
+                            "the host's pid namespace (--pid=host)");
         return 0;
 }
 
@@ -56,9 +57,8 @@ int peer_of_socket(int fd, const struct peer_rules *rules, struct peer *ret, str
         struct ucred cred = { .uid = (uid_t) -1, .gid = (gid_t) -1 };
         socklen_t size = sizeof(cred);
 
-        *ret = (struct peer) { .pidfd = -1, .uid = UID_UNMAPPED };
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 || size != sizeof(cred) ||
-            cred.uid == (uid_t) -1)
+        *ret = (struct peer){ .pidfd = -1, .uid = UID_UNMAPPED };
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 || size != sizeof(cred) || cred.uid == (uid_t) -1)
                 return deny(reterr, "the kernel does not say who is calling");
         if (cred.uid == UID_UNMAPPED)
                 return deny(reterr, "the caller's user has no place in this user namespace (uid 65534)");
@@ -80,7 +80,7 @@ int peer_of_socket(int fd, const struct peer_rules *rules, struct peer *ret, str
         if (process_identify(rules->processes, (uint32_t) cred.pid, &facts, NULL, &err) < 0 ||
             process_is_dead(ret->pidfd))
                 return deny(reterr, "the caller was gone before it could be identified");
-        ret->identity = (struct identity) { .pid = facts.pid, .start_ticks = facts.start_ticks };
+        ret->identity = (struct identity){ .pid = facts.pid, .start_ticks = facts.start_ticks };
         consumer_of_process(&facts, ret->consumer);
         ret->is_admin = cred.uid == 0 || (rules->own_session && cred.uid == rules->own_uid);
         return 0;
@@ -109,6 +109,6 @@ int peer_process(const struct peer *peer, const struct peer_rules *rules, uint32
         if (!facts.uid_known || facts.uid != peer->uid)
                 return problem_set(reterr, 403, "not-yours",
                                    "%s: process %" PRIu32 " belongs to another user; name one of your own", field, pid);
-        *ret = (struct identity) { .pid = facts.pid, .start_ticks = facts.start_ticks };
+        *ret = (struct identity){ .pid = facts.pid, .start_ticks = facts.start_ticks };
         return 0;
 }

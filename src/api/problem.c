@@ -45,7 +45,7 @@ const char *problem_title(const char *type)
 
 int problem_set(struct problem *p, int status, const char *type, const char *detail, ...)
 {
-        *p = (struct problem) { .status = status };
+        *p = (struct problem){ .status = status };
         (void) snprintf(p->type, sizeof(p->type), "%s", type);
         (void) snprintf(p->title, sizeof(p->title), "%s", problem_title(type));
 

@@ -9,12 +9,12 @@
 #include "base/error.h"
 
 struct problem {
-        int status;        /* HTTP; 0 = no problem */
-        char type[40];     /* "bad-field": urn:lessor:problem:bad-field */
-        char title[64];    /* the same in words, for people */
-        char detail[640];  /* a sentence with the cure */
-        char field[64];    /* "" where no field is meant */
-        char given[96];    /* as it was written, cut */
+        int status;       /* HTTP; 0 = no problem */
+        char type[40];    /* "bad-field": urn:lessor:problem:bad-field */
+        char title[64];   /* the same in words, for people */
+        char detail[640]; /* a sentence with the cure */
+        char field[64];   /* "" where no field is meant */
+        char given[96];   /* as it was written, cut */
         char allowed[160];
         char cure[192];
 };

@@ -14,8 +14,9 @@ static const struct {
         { RULE_NEVER_FITS, 422, "never-fits", "ask for less" },
         { RULE_WOULD_WAIT, 409, "would-wait", "wait for it (mode wait or queue), or try again later" },
         { RULE_PRIORITY_CEILING, 403, "priority-ceiling", "ask for a larger priority number" },
-        { RULE_URGENT_NEEDS_SLOT, 403, "urgent-needs-slot", "say for how long (for) and how it may be taken back "
-                                                            "(yield_by or kill_at_end)" },
+        { RULE_URGENT_NEEDS_SLOT, 403, "urgent-needs-slot",
+          "say for how long (for) and how it may be taken back "
+          "(yield_by or kill_at_end)" },
         { RULE_UNKNOWN_DEVICE, 404, "unknown-device", "see /api/devices" },
         { RULE_LIMIT_LEASES, 429, "limit-leases", "release some, or try again later" },
         { RULE_LIMIT_ENTRIES, 429, "limit-entries", "try again later" },
@@ -32,8 +33,9 @@ void refusal_of_end(struct problem *ret, uint64_t lease_id, const struct action 
         enum end_reason end = last ? (enum end_reason) last->why.end : END_NONE;
 
         if (end == END_WAIT_OVER)
-                problem_set(ret, 409, "wait-over", "L%" PRIu64 " waited as long as it was willing to and was not granted; "
-                                                   "ask again, or with a longer wait",
+                problem_set(ret, 409, "wait-over",
+                            "L%" PRIu64 " waited as long as it was willing to and was not granted; "
+                            "ask again, or with a longer wait",
                             lease_id);
         else if (end != END_NONE)
                 problem_set(ret, 410, "ended", "L%" PRIu64 " has ended: %s; /api/why/L%" PRIu64 " tells its story",

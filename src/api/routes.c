@@ -95,8 +95,7 @@ static void reply_gone(struct conn *c)
                 return;
         }
         refusal_of_end(&p, c->lease_id, fate.seen ? &fate.last.action : NULL);
-        conn_reply_problem(c, &p,
-                           refusal_extra(fate.seen ? &fate.last.action : NULL, host->now_ms(host->ctx)));
+        conn_reply_problem(c, &p, refusal_extra(fate.seen ? &fate.last.action : NULL, host->now_ms(host->ctx)));
 }
 
 /* The lease in the address, while it is not over; else NULL and the client was told. */
@@ -148,10 +147,10 @@ static void get_status(struct conn *c)
 
         conn_view(c, &v);
         host->health(host->ctx, &h);
-        json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "started", view_wall_time(h.started_wall_ms),
-                                   "read_only_reason", view_text_or_null(h.read_only_reason), "devices",
-                                   view_devices(&v), "leases", view_leases(&v), "queue", view_queue(&v), "strangers",
-                                   view_strangers(&v));
+        json_t *object =
+                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "started", view_wall_time(h.started_wall_ms),
+                          "read_only_reason", view_text_or_null(h.read_only_reason), "devices", view_devices(&v),
+                          "leases", view_leases(&v), "queue", view_queue(&v), "strangers", view_strangers(&v));
         if (object)
                 add_health(c, object);
         conn_reply(c, MHD_HTTP_OK, object);
@@ -189,7 +188,8 @@ static void get_lease(struct conn *c)
             query_u64(c, "wait_ms", 0, API_POLL_MAX_MS, 0, &wait_ms) < 0)
                 return;
         if (wait_ms != 0 && !conn_query(c, "after")) {
-                problem_field(&p, "after", "", 0, "the rev of the lease as it was last seen", "say after=REV with wait_ms");
+                problem_field(&p, "after", "", 0, "the rev of the lease as it was last seen",
+                              "say after=REV with wait_ms");
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
@@ -244,7 +244,8 @@ static void get_events(struct conn *c)
             query_u64(c, "limit", 1, EVENTS_LIMIT_MAX, EVENTS_LIMIT_DEFAULT, &limit) < 0)
                 return;
         if (lease && !lease_id_parse(lease, &lease_id)) {
-                problem_field(&p, "lease", lease, strlen(lease), "a lease id such as L17", "correct it, or leave it out");
+                problem_field(&p, "lease", lease, strlen(lease), "a lease id such as L17",
+                              "correct it, or leave it out");
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
@@ -349,8 +350,8 @@ static void post_lease(struct conn *c)
         }
         struct binding *binding = &ask.request.binding;
         binding->owner = c->peer.identity;
-        if (ask.bind_pid != 0 && peer_process(&c->peer, &c->server->options.rules, ask.bind_pid, "bind.pid",
-                                              &binding->owner, &p) < 0) {
+        if (ask.bind_pid != 0 &&
+            peer_process(&c->peer, &c->server->options.rules, ask.bind_pid, "bind.pid", &binding->owner, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
@@ -378,7 +379,7 @@ static void call_lease(struct conn *c, enum input_kind kind, const struct activa
                 reply_gone(c);
                 return;
         }
-        input.call = (struct lease_call) {
+        input.call = (struct lease_call){
                 .lease_id = lease->id,
                 .uid = c->peer.uid,
                 .is_admin = c->peer.is_admin,
@@ -386,8 +387,8 @@ static void call_lease(struct conn *c, enum input_kind kind, const struct activa
         };
         if (activate) {
                 input.call.cgroup_id = activate->cgroup_id;
-                if (activate->pid != 0 && peer_process(&c->peer, &c->server->options.rules, activate->pid, "pid",
-                                                       &input.call.root, &p) < 0) {
+                if (activate->pid != 0 &&
+                    peer_process(&c->peer, &c->server->options.rules, activate->pid, "pid", &input.call.root, &p) < 0) {
                         conn_reply_problem(c, &p, NULL);
                         return;
                 }
@@ -635,8 +636,9 @@ const struct route *route_find(const char *method, const char *path, uint64_t *r
         else if (bad_id)
                 problem_set(p, 404, "not-found", "a lease id looks like L17; see /api/leases");
         else
-                problem_set(p, 404, "not-found", "there is nothing at this address; see /api/status, /api/leases, "
-                                                 "/api/devices, /api/queue, /api/events, /healthz");
+                problem_set(p, 404, "not-found",
+                            "there is nothing at this address; see /api/status, /api/leases, "
+                            "/api/devices, /api/queue, /api/events, /healthz");
         return NULL;
 }
 

@@ -11,8 +11,8 @@
 #include "base/log.h"
 
 enum {
-        ACCEPT_AT_ONCE = 64,     /* a turn, so that a flood of connections does not keep out everything else */
-        ACCEPT_PAUSE_MS = 100,   /* when descriptors ran out */
+        ACCEPT_AT_ONCE = 64,          /* a turn, so that a flood of connections does not keep out everything else */
+        ACCEPT_PAUSE_MS = 100,        /* when descriptors ran out */
         MHD_MEMORY_BYTES = 16 * 1024, /* a connection's pool: an 8 KiB head, room to say 431 about a larger one */
 };
 
@@ -54,7 +54,7 @@ void server_kick(struct api_server *s)
                 (void) uv_timer_start(&s->mhd_timer, on_http_timer, 0, 0);
 }
 
-static void log_http(void *cls, const char *fmt, va_list args)
+__attribute__((__format__(__printf__, 2, 0))) static void log_http(void *cls, const char *fmt, va_list args)
 {
         char line[256], safe[512];
 
@@ -133,8 +133,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         return c->dead || !c->asleep ? MHD_NO : MHD_YES;
 }
 
-static void on_completed(void *cls, struct MHD_Connection *mhd, void **request,
-                         enum MHD_RequestTerminationCode code)
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode code)
 {
         struct conn *c = *request;
 
@@ -212,7 +211,8 @@ static void take_connection(struct api_server *s, int fd)
                 }
                 return;
         }
-        conn_set_state(c, CONN_READING); /* who connects wants something: its first bytes may be read before we could look */
+        conn_set_state(
+                c, CONN_READING); /* who connects wants something: its first bytes may be read before we could look */
 }
 
 static void on_accept_ready(uv_poll_t *poll, int status, int events);

@@ -19,7 +19,7 @@ static int by_uid(const void *a, const void *b)
 void user_names_fini(struct user_names *u)
 {
         free(u->names);
-        *u = (struct user_names) { 0 };
+        *u = (struct user_names){ 0 };
 }
 
 void user_names_refresh(struct user_names *u)

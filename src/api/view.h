@@ -20,21 +20,21 @@ struct view {
         struct user_names *names;
         uint32_t viewer_uid;
         bool viewer_is_admin;
-        bool ordered;                  /* places are known */
+        bool ordered; /* places are known */
         uint32_t n_order;
-        uint32_t order[ENTRIES_MAX];   /* entry rows, first in line first */
-        uint32_t place[ENTRIES_MAX];   /* of an entry row, 1 = first */
+        uint32_t order[ENTRIES_MAX]; /* entry rows, first in line first */
+        uint32_t place[ENTRIES_MAX]; /* of an entry row, 1 = first */
 };
 
 /* What the owner and administrators see, and others do not: name, consumer, binding (security S02). */
 bool view_shows_detail(const struct view *v, uint32_t owner_uid);
 
-json_t *view_u64(uint64_t n);                     /* above 2^63-1: that */
+json_t *view_u64(uint64_t n); /* above 2^63-1: that */
 json_t *view_u64_or_null(bool known, uint64_t n);
-json_t *view_text_or_null(const char *text);      /* NULL or "" → null; not UTF-8 → escaped */
+json_t *view_text_or_null(const char *text);                /* NULL or "" → null; not UTF-8 → escaped */
 json_t *view_time(const struct view *v, uint64_t world_ms); /* 0 → null */
 json_t *view_wall_time(uint64_t wall_ms);
-json_t *view_lease_id(uint64_t lease_id);         /* 0 → null */
+json_t *view_lease_id(uint64_t lease_id);                             /* 0 → null */
 json_t *view_device_uuid(const struct world *world, uint32_t device); /* UINT32_MAX → null */
 json_t *view_reason(const struct reason *reason, uint64_t now_ms);
 json_t *view_blockers(const struct reason *reason, uint64_t now_ms);

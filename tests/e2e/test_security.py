@@ -192,7 +192,7 @@ def test_matrix_of_verbs_and_callers():
         ended = place.release("L1")
         assert ended.status == 200
         until("it is over", lambda: place.lease("L1").status == 410)
-        assert place.lease("L1").json["end"] == "released-by-admin"
+        assert place.lease("L1").json["end"] == "released-by-administrator"
     finally:
         place.close()
 

@@ -37,34 +37,56 @@ static const struct row {
         { "a person's own address bar", 0, { { "Sec-Fetch-Site", "none" } }, true },
         { "upgrade", 400, { { "Connection", "Upgrade" }, { "Upgrade", "websocket" } }, true },
         { "JSON", 0, { { "Content-Type", "application/json" }, { "Content-Length", "2" } }, false },
-        { "JSON with a charset", 0,
-          { { "Content-Type", "application/json; charset=UTF-8" }, { "Content-Length", "2" } }, false },
+        { "JSON with a charset",
+          0,
+          { { "Content-Type", "application/json; charset=UTF-8" }, { "Content-Length", "2" } },
+          false },
         { "no type", 415, { { "Content-Length", "2" } }, false },
-        { "a form", 415, { { "Content-Type", "application/x-www-form-urlencoded" }, { "Content-Length", "2" } }, false },
+        { "a form",
+          415,
+          { { "Content-Type", "application/x-www-form-urlencoded" }, { "Content-Length", "2" } },
+          false },
         { "plain text", 415, { { "Content-Type", "text/plain" }, { "Content-Length", "2" } }, false },
-        { "JSON and more", 415, { { "Content-Type", "application/json, text/plain" }, { "Content-Length", "2" } }, false },
-        { "two types", 415,
+        { "JSON and more",
+          415,
+          { { "Content-Type", "application/json, text/plain" }, { "Content-Length", "2" } },
+          false },
+        { "two types",
+          415,
           { { "Content-Type", "application/json" }, { "Content-Type", "application/json" }, { "Content-Length", "2" } },
           false },
         { "nothing, so no type", 0, { { "Content-Length", "0" } }, false },
         { "a body with GET", 400, { { "Content-Type", "application/json" }, { "Content-Length", "2" } }, true },
         { "length -1", 400, { { "Content-Type", "application/json" }, { "Content-Length", "-1" } }, false },
         { "length +1", 400, { { "Content-Type", "application/json" }, { "Content-Length", "+1" } }, false },
-        { "length 2^64-1", 400,
-          { { "Content-Type", "application/json" }, { "Content-Length", "18446744073709551615" } }, false },
+        { "length 2^64-1",
+          400,
+          { { "Content-Type", "application/json" }, { "Content-Length", "18446744073709551615" } },
+          false },
         { "length with a blank", 400, { { "Content-Type", "application/json" }, { "Content-Length", "1 1" } }, false },
         { "length as a list", 400, { { "Content-Type", "application/json" }, { "Content-Length", "2, 2" } }, false },
-        { "two lengths", 400,
-          { { "Content-Type", "application/json" }, { "Content-Length", "2" }, { "Content-Length", "3" } }, false },
-        { "two equal lengths", 400,
-          { { "Content-Type", "application/json" }, { "Content-Length", "2" }, { "Content-Length", "2" } }, false },
+        { "two lengths",
+          400,
+          { { "Content-Type", "application/json" }, { "Content-Length", "2" }, { "Content-Length", "3" } },
+          false },
+        { "two equal lengths",
+          400,
+          { { "Content-Type", "application/json" }, { "Content-Length", "2" }, { "Content-Length", "2" } },
+          false },
         { "chunked", 0, { { "Content-Type", "application/json" }, { "Transfer-Encoding", "chunked" } }, false },
-        { "chunked and a length", 400,
+        { "chunked and a length",
+          400,
           { { "Content-Type", "application/json" }, { "Transfer-Encoding", "chunked" }, { "Content-Length", "2" } },
           false },
-        { "gzip, chunked", 400, { { "Content-Type", "application/json" }, { "Transfer-Encoding", "gzip, chunked" } }, false },
-        { "chunked twice", 400,
-          { { "Content-Type", "application/json" }, { "Transfer-Encoding", "chunked" }, { "Transfer-Encoding", "chunked" } },
+        { "gzip, chunked",
+          400,
+          { { "Content-Type", "application/json" }, { "Transfer-Encoding", "gzip, chunked" } },
+          false },
+        { "chunked twice",
+          400,
+          { { "Content-Type", "application/json" },
+            { "Transfer-Encoding", "chunked" },
+            { "Transfer-Encoding", "chunked" } },
           false },
         { "identity", 400, { { "Content-Type", "application/json" }, { "Transfer-Encoding", "identity" } }, false },
         { "64 KiB", 0, { { "Content-Type", "application/json" }, { "Content-Length", "65536" } }, false },
@@ -80,8 +102,8 @@ static void head_of_each_row_is_answered_as_written(void **state)
                 struct problem p = { 0 };
                 uint64_t n_body = 0;
                 while (head.n_headers < 8 && rows[i].headers[head.n_headers][0]) {
-                        head.headers[head.n_headers] = (struct http_header) { rows[i].headers[head.n_headers][0],
-                                                                              rows[i].headers[head.n_headers][1] };
+                        head.headers[head.n_headers] = (struct http_header){ rows[i].headers[head.n_headers][0],
+                                                                             rows[i].headers[head.n_headers][1] };
                         head.n_headers++;
                 }
                 int r = http_head_check(&head, &n_body, &p);
@@ -98,7 +120,7 @@ static void head_one_byte_or_line_above_its_limit_is_refused(void **state)
         uint64_t n_body;
         (void) state;
         for (size_t i = 0; i < HTTP_HEADERS_MAX; i++)
-                head.headers[i] = (struct http_header) { "X", "" };
+                head.headers[i] = (struct http_header){ "X", "" };
         assert_int_equal(http_head_check(&head, &n_body, &p), 0);
         head.n_bytes++;
         assert_int_equal(http_head_check(&head, &n_body, &p), -1);

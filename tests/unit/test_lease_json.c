@@ -59,7 +59,8 @@ static void ask_with_every_field_takes_each(void **state)
 
 static void ask_with_nulls_is_as_if_they_were_left_out(void **state)
 {
-        static const char body[] = "{\"bytes\":1,\"device\":null,\"for\":null,\"wait_ms\":null,\"bind\":null,\"name\":null}";
+        static const char body[] =
+                "{\"bytes\":1,\"device\":null,\"for\":null,\"wait_ms\":null,\"bind\":null,\"name\":null}";
         struct lease_ask ask;
         struct problem p;
         (void) state;

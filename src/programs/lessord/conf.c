@@ -28,7 +28,8 @@ static const struct key {
           "half-life of a user's GPU-byte-seconds" },
         { "usage_forgiven", KIND_SPAN, AT(core.usage_forgiven_ms), 1000, 30 * DAY_MS,
           "an entry that waited so long ranks as if its owner had used nothing" },
-        { "keep_rank", KIND_SPAN, AT(core.keep_rank_ms), 0, 30 * DAY_MS, "a holder keeps the rank of its grant so long" },
+        { "keep_rank", KIND_SPAN, AT(core.keep_rank_ms), 0, 30 * DAY_MS,
+          "a holder keeps the rank of its grant so long" },
         { "block_after", KIND_SPAN, AT(core.block_after_ms), 1000, 30 * DAY_MS,
           "a head without a start in sight blocks new work after so much waiting" },
         { "block_max", KIND_SPAN, AT(core.block_max_ms), 1000, 30 * DAY_MS, "and for at most so long" },
@@ -57,7 +58,7 @@ enum { KEYS_N = sizeof(keys) / sizeof(keys[0]) };
 
 void conf_defaults(struct conf *conf)
 {
-        *conf = (struct conf) { .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
+        *conf = (struct conf){ .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
         config_defaults(&conf->core);
 }
 

@@ -76,7 +76,7 @@ int eyes_child_start(const char *program, struct eyes_child *ret, struct error *
                 (void) waitpid(pid, NULL, 0);
                 return error_errno(err, -r, "holding lessor-eyes by a pidfd");
         }
-        *ret = (struct eyes_child) { .pid = pid, .pidfd = pidfd, .sock = take_fd(ours) };
+        *ret = (struct eyes_child){ .pid = pid, .pidfd = pidfd, .sock = take_fd(ours) };
         return 0;
 }
 

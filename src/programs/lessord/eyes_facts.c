@@ -25,7 +25,7 @@ static uint8_t health_of(enum eyes_device_state state)
 
 void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret)
 {
-        *ret = (struct device_facts) {
+        *ret = (struct device_facts){
                 .minor = in->minor_known ? in->minor : 0,
                 .total_bytes = in->total_known ? in->total_bytes : 0,
                 .error_code = (uint32_t) in->rc,
@@ -38,7 +38,7 @@ void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret)
 
 void eyes_facts_lost_device(const struct device *known, struct device_facts *ret)
 {
-        *ret = (struct device_facts) {
+        *ret = (struct device_facts){
                 .minor = known->minor,
                 .total_bytes = known->total_bytes,
                 .budget_bytes = known->budget_bytes,
@@ -51,7 +51,7 @@ void eyes_facts_lost_device(const struct device *known, struct device_facts *ret
 
 void eyes_facts_process(const struct eyes_process *in, struct process *ret)
 {
-        *ret = (struct process) {
+        *ret = (struct process){
                 .identity = { in->pid, in->start_ticks },
                 .uid = in->uid_known ? in->uid : UINT32_MAX,
                 .ppid = in->ppid,
@@ -59,7 +59,7 @@ void eyes_facts_process(const struct eyes_process *in, struct process *ret)
         };
         for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++)
                 ret->ancestors[ret->n_ancestors++] =
-                        (struct identity) { in->ancestors[i].pid, in->ancestors[i].start_ticks };
+                        (struct identity){ in->ancestors[i].pid, in->ancestors[i].start_ticks };
         memcpy(ret->comm, in->comm, strnlen(in->comm, sizeof(ret->comm) - 1)); /* any bytes, cut */
 }
 
@@ -85,7 +85,7 @@ void eyes_facts_reading(const struct eyes_reading *in, struct occupancy *rows, s
 {
         _Static_assert((int) EYES_ROWS_MAX <= (int) ROWS_MAX, "a reading of the eyes must fit into one of the core");
 
-        *ret = (struct reading) {
+        *ret = (struct reading){
                 .taken_ms = in->taken_ms,
                 .total_bytes = in->total_bytes,
                 .used_bytes = in->used_bytes,
@@ -99,7 +99,7 @@ void eyes_facts_reading(const struct eyes_reading *in, struct occupancy *rows, s
         for (uint32_t i = 0; i < in->n_rows; i++) {
                 const struct eyes_row *row = &in->rows[i];
                 uint32_t flags = flags_of(row->flags);
-                rows[i] = (struct occupancy) {
+                rows[i] = (struct occupancy){
                         .identity = { row->pid, (flags & ROW_GHOST) ? 0 : row->start_ticks },
                         .used_bytes = row->used_bytes,
                         .flags = flags,

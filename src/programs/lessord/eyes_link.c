@@ -33,8 +33,8 @@ struct read_sent {
 
 struct seen_device {
         char uuid[EYES_UUID_SIZE];
-        uint64_t looked_ms; /* CLOCK_MONOTONIC; 0 = never */
-        bool named;         /* by the process that is alive */
+        uint64_t looked_ms;        /* CLOCK_MONOTONIC; 0 = never */
+        bool named;                /* by the process that is alive */
         struct eyes_reading *last; /* what the core was told last */
 };
 
@@ -45,15 +45,15 @@ struct eyes_link {
         uint64_t deadline_ms;
         uint64_t interval_ms;
         struct slot slots[EYES_ALIVE_MAX];
-        struct slot *now; /* whom we listen to; NULL between two */
+        struct slot *now;     /* whom we listen to; NULL between two */
         uv_poll_t *sock_poll; /* one for each process; freed when the loop has let go of it */
         bool paused, stopping, first_look_told;
         uv_timer_t deadline, restart, ping;
         uint64_t backoff_ms;
 
         bool has_hello;
-        bool answered;        /* this process has shown that the driver answers */
-        bool looked;          /* and has looked at everything once */
+        bool answered; /* this process has shown that the driver answers */
+        bool looked;   /* and has looked at everything once */
         uint64_t started_ms;
         uint64_t answered_ms; /* CLOCK_MONOTONIC of the last answer of any process; 0 = never */
         struct eyes_hello hello;
@@ -174,12 +174,12 @@ static void ask(struct eyes_link *e, const char *uuid, bool ordered)
                 return; /* so many unanswered: the deadline of the first one will tell */
 
         e->out.kind = EYES_READ;
-        e->out.read = (struct eyes_read) { .request_id = e->next_read_id };
+        e->out.read = (struct eyes_read){ .request_id = e->next_read_id };
         (void) snprintf(e->out.read.uuid, sizeof(e->out.read.uuid), "%s", uuid);
         int r = send_message(e, &e->out);
         if (r < 0 && r != -EAGAIN) /* full: it does not read, so it will not answer either, and the deadline tells */
-                return; /* it has died: the socket says so next */
-        *free_row = (struct read_sent) { .id = e->next_read_id++, .sent_ms = clock_now_ms(), .ordered = ordered };
+                return;            /* it has died: the socket says so next */
+        *free_row = (struct read_sent){ .id = e->next_read_id++, .sent_ms = clock_now_ms(), .ordered = ordered };
         arm_deadline(e);
 }
 
@@ -208,7 +208,7 @@ static void arm_ping(struct eyes_link *e)
 static void send_interval(struct eyes_link *e)
 {
         e->out.kind = EYES_INTERVAL;
-        e->out.interval = (struct eyes_interval) { .ms = (uint32_t) e->interval_ms };
+        e->out.interval = (struct eyes_interval){ .ms = (uint32_t) e->interval_ms };
         (void) send_message(e, &e->out);
 }
 
@@ -326,7 +326,7 @@ static void on_exit_closed(uv_handle_t *handle)
         struct slot *slot = handle->data;
 
         (void) close(slot->child.pidfd);
-        slot->child = (struct eyes_child) { .pidfd = -1, .sock = -1 };
+        slot->child = (struct eyes_child){ .pidfd = -1, .sock = -1 };
         slot->polled = false;
 }
 
@@ -386,7 +386,8 @@ static void keep_last(struct seen_device *d, const struct eyes_reading *reading)
         if (!d->last)
                 d->last = calloc(1, sizeof(*d->last));
         if (d->last) /* rows behind n_rows are never looked at, and never touched */
-                memcpy(d->last, reading, offsetof(struct eyes_reading, rows) + reading->n_rows * sizeof(reading->rows[0]));
+                memcpy(d->last, reading,
+                       offsetof(struct eyes_reading, rows) + reading->n_rows * sizeof(reading->rows[0]));
 }
 
 static void note_answer(struct eyes_link *e)
@@ -423,7 +424,7 @@ static void take_done(struct eyes_link *e, const struct eyes_done *done)
 {
         for (size_t i = 0; i < EYES_READS_MAX; i++)
                 if (e->reads[i].id == done->request_id)
-                        e->reads[i] = (struct read_sent) { 0 };
+                        e->reads[i] = (struct read_sent){ 0 };
         note_answer(e);
         if (!e->looked)
                 tell_missing_devices(e);
@@ -454,7 +455,7 @@ static void take_message(struct eyes_link *e, const struct eyes_message *msg)
                 break;
         case EYES_EXITED:
                 input.kind = INPUT_PROCESS_ENDED;
-                input.process_ended = (struct identity) { msg->exited.pid, msg->exited.start_ticks };
+                input.process_ended = (struct identity){ msg->exited.pid, msg->exited.start_ticks };
                 e->host.submit(e->host.ctx, &input);
                 break;
         case EYES_ALARM:
@@ -484,8 +485,9 @@ static ssize_t receive(struct eyes_link *e)
                 char bytes[CMSG_SPACE(4 * sizeof(int))];
         } control;
         struct iovec iov = { .iov_base = e->buf, .iov_len = sizeof(e->buf) };
-        struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes) };
+        struct msghdr mh = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+        };
         ssize_t n = recvmsg(e->now->child.sock, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
         if (n < 0)
@@ -556,7 +558,8 @@ static void start(struct eyes_link *e)
         e->has_hello = e->answered = e->looked = false;
         e->started_ms = clock_now_ms();
         memset(e->reads, 0, sizeof(e->reads));
-        for (uint32_t i = 0; i < e->n_devices; i++) { /* a new one tells everything anew, and the core wants to hear it */
+        for (uint32_t i = 0; i < e->n_devices;
+             i++) { /* a new one tells everything anew, and the core wants to hear it */
                 free(e->devices[i].last);
                 e->devices[i].last = NULL;
                 e->devices[i].named = false;
@@ -567,7 +570,7 @@ static void start(struct eyes_link *e)
         if (!e->paused)
                 (void) uv_poll_start(poll, UV_READABLE, on_sock);
         e->out.kind = EYES_BRAIN_HELLO;
-        e->out.brain_hello = (struct eyes_brain_hello) { .version = EYES_VERSION };
+        e->out.brain_hello = (struct eyes_brain_hello){ .version = EYES_VERSION };
         (void) send_message(e, &e->out);
         arm_deadline(e);
 }
@@ -588,7 +591,7 @@ int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, 
         (void) snprintf(e->program, sizeof(e->program), "%s", program);
         for (size_t i = 0; i < EYES_ALIVE_MAX; i++) {
                 e->slots[i].link = e;
-                e->slots[i].child = (struct eyes_child) { .pidfd = -1, .sock = -1 };
+                e->slots[i].child = (struct eyes_child){ .pidfd = -1, .sock = -1 };
         }
         uv_timer_t *timers[] = { &e->deadline, &e->restart, &e->ping };
         for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {

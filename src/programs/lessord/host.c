@@ -41,7 +41,7 @@ static void api_health(void *ctx, struct api_health *ret)
 {
         struct daemon *d = ctx;
 
-        *ret = (struct api_health) {
+        *ret = (struct api_health){
                 .version = LESSORD_VERSION,
                 .gpu = eyes_link_gpu(d->eyes),
                 .started_wall_ms = d->started_wall_ms,
@@ -114,7 +114,7 @@ static int api_events(void *ctx, const struct api_event_query *query, api_event_
 
 struct api_host host_for_api(struct daemon *d)
 {
-        return (struct api_host) {
+        return (struct api_host){
                 .ctx = d,
                 .world = api_world,
                 .now_ms = api_now_ms,
@@ -174,7 +174,7 @@ static void eyes_first_look(void *ctx)
 
 struct eyes_host host_for_eyes(struct daemon *d)
 {
-        return (struct eyes_host) {
+        return (struct eyes_host){
                 .ctx = d,
                 .world = eyes_world,
                 .submit = eyes_submit,

@@ -93,7 +93,7 @@ void inputs_clear(struct inputs *q)
         q->n = 0;
         if (q->cap > INPUTS_KEPT) {
                 free(q->items);
-                *q = (struct inputs) { 0 };
+                *q = (struct inputs){ 0 };
         }
 }
 
@@ -101,5 +101,5 @@ void inputs_fini(struct inputs *q)
 {
         inputs_clear(q);
         free(q->items);
-        *q = (struct inputs) { 0 };
+        *q = (struct inputs){ 0 };
 }

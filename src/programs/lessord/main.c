@@ -38,19 +38,20 @@ static void usage(FILE *out)
         struct conf conf;
 
         conf_defaults(&conf);
-        (void) fputs("Usage: lessord [--dir DIR | --system] [--config FILE] [--log-level LEVEL]\n"
-                     "\n"
-                     "Grants leases on GPU memory over a unix socket. Without --dir and --system it serves the user who\n"
-                     "starts it: socket below $XDG_RUNTIME_DIR/lessor, state below $XDG_STATE_HOME/lessor.\n"
-                     "\n"
-                     "  --dir DIR          everything (lessord.conf, socket, journal) in this private folder\n"
-                     "  --system           /run/lessor, /var/lib/lessor, /etc/lessor/lessord.conf\n"
-                     "  --config FILE      another configuration file\n"
-                     "  --log-level LEVEL  error, warning, info (default) or debug\n"
-                     "  --version, --help\n"
-                     "\n"
-                     "Keys of lessord.conf (key = value), with their defaults:\n",
-                     out);
+        (void) fputs(
+                "Usage: lessord [--dir DIR | --system] [--config FILE] [--log-level LEVEL]\n"
+                "\n"
+                "Grants leases on GPU memory over a unix socket. Without --dir and --system it serves the user who\n"
+                "starts it: socket below $XDG_RUNTIME_DIR/lessor, state below $XDG_STATE_HOME/lessor.\n"
+                "\n"
+                "  --dir DIR          everything (lessord.conf, socket, journal) in this private folder\n"
+                "  --system           /run/lessor, /var/lib/lessor, /etc/lessor/lessord.conf\n"
+                "  --config FILE      another configuration file\n"
+                "  --log-level LEVEL  error, warning, info (default) or debug\n"
+                "  --version, --help\n"
+                "\n"
+                "Keys of lessord.conf (key = value), with their defaults:\n",
+                out);
         conf_print(out, &conf);
         (void) fputs("\nExit status: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage, 78 refused to start\n"
                      "(configuration, folder, another lessord, a journal of a newer version).\n",
@@ -73,15 +74,18 @@ static int parse_level(const char *text, enum log_level *ret)
 static int parse_options(int argc, char **argv, struct options *ret)
 {
         static const struct option longs[] = {
-                { "dir", required_argument, NULL, 'd' },       { "system", no_argument, NULL, 's' },
-                { "config", required_argument, NULL, 'c' },    { "log-level", required_argument, NULL, 'l' },
-                { "version", no_argument, NULL, 'v' },         { "help", no_argument, NULL, 'h' },
+                { "dir", required_argument, NULL, 'd' },
+                { "system", no_argument, NULL, 's' },
+                { "config", required_argument, NULL, 'c' },
+                { "log-level", required_argument, NULL, 'l' },
+                { "version", no_argument, NULL, 'v' },
+                { "help", no_argument, NULL, 'h' },
                 { 0 },
         };
         bool system = false;
         int c;
 
-        *ret = (struct options) { .level = LOG_LEVEL_INFO };
+        *ret = (struct options){ .level = LOG_LEVEL_INFO };
         while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
                 switch (c) {
                 case 'd':
@@ -328,8 +332,8 @@ static void close_daemon(struct daemon *d)
 {
         struct error err = { 0 };
         uv_handle_t *handles[] = {
-                (uv_handle_t *) &d->before_sleep, (uv_handle_t *) &d->turn,       (uv_handle_t *) &d->busy,
-                (uv_handle_t *) &d->tick,         (uv_handle_t *) &d->retry,      (uv_handle_t *) &d->signals[0],
+                (uv_handle_t *) &d->before_sleep, (uv_handle_t *) &d->turn,  (uv_handle_t *) &d->busy,
+                (uv_handle_t *) &d->tick,         (uv_handle_t *) &d->retry, (uv_handle_t *) &d->signals[0],
                 (uv_handle_t *) &d->signals[1],
         };
 

@@ -22,7 +22,7 @@ struct owners {
         struct owner_watch **watches; /* one for each distinct process */
         uint32_t n_watches, cap_watches;
         uint32_t n_rows;
-        bool incomplete; /* descriptors or memory ran out: some are not watched yet, sync again */
+        bool incomplete;               /* descriptors or memory ran out: some are not watched yet, sync again */
         uint64_t lease_id[LEASES_MAX]; /* by row of the world's lease table */
         struct owner_watch *watch[LEASES_MAX];
 };

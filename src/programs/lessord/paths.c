@@ -20,8 +20,9 @@ static bool session_dirs(struct paths *p, struct error *err)
         const char *run = getenv("XDG_RUNTIME_DIR"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 
         if (!run || run[0] != '/') {
-                (void) error_set(err, ENOENT, "XDG_RUNTIME_DIR is not set, so there is no place for this session's "
-                                              "socket; use --dir DIR, or log in through a session manager");
+                (void) error_set(err, ENOENT,
+                                 "XDG_RUNTIME_DIR is not set, so there is no place for this session's "
+                                 "socket; use --dir DIR, or log in through a session manager");
                 return false;
         }
         bool fits = join(p->run_dir, run, "lessor");
@@ -95,8 +96,8 @@ static int make_dir(const char *path, mode_t mode, struct error *err)
         if (!S_ISDIR(st.st_mode))
                 return error_set(err, ENOTDIR, "%s is not a folder", path);
         if (st.st_uid != geteuid())
-                return error_set(err, EPERM, "the folder %s belongs to another user (uid %u); name one of your own", path,
-                                 st.st_uid);
+                return error_set(err, EPERM, "the folder %s belongs to another user (uid %u); name one of your own",
+                                 path, st.st_uid);
         if (st.st_mode & 022)
                 return error_set(err, EPERM, "others can write to the folder %s; chmod 700 it, or name another", path);
         return 0;
@@ -122,7 +123,8 @@ int paths_lock(const struct paths *p, int *ret_fd, struct error *err)
                 ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
                 text[n > 0 ? n : 0] = '\0';
                 text[strspn(text, "0123456789")] = '\0';
-                return error_set(err, EBUSY, "another lessord (pid %s) already serves %s; stop it, or use another --dir",
+                return error_set(err, EBUSY,
+                                 "another lessord (pid %s) already serves %s; stop it, or use another --dir",
                                  text[0] ? text : "unknown", p->run_dir);
         }
         int n = snprintf(text, sizeof(text), "%d\n", (int) getpid());
@@ -146,7 +148,7 @@ int paths_listen(const struct paths *p, int *ret_fd, struct error *err)
         auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return error_errno(err, errno, "creating the socket");
-        memcpy(address.sun_path, p->socket, strlen(p->socket) + 1); /* it fits: paths_find() */
+        memcpy(address.sun_path, p->socket, strlen(p->socket) + 1);            /* it fits: paths_find() */
         if (bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0) /* umask 0077: nobody else yet */
                 return error_errno(err, errno, "binding the socket %s", p->socket);
         if (chmod(p->socket, p->mode == PATHS_SYSTEM ? 0660 : 0600) < 0)

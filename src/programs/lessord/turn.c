@@ -99,6 +99,8 @@ int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error
 
 static int keep_actions(struct batch *b, const struct actions *actions)
 {
+        if (actions->n == 0)
+                return 0;
         if (b->n + actions->n > b->cap) {
                 size_t cap = b->cap ? b->cap : 32;
                 while (cap < b->n + actions->n)
@@ -119,7 +121,7 @@ static void batch_reset(struct batch *b)
         b->n = 0;
         if (b->cap > 256) { /* one busy turn is no reason to keep its memory */
                 free(b->items);
-                *b = (struct batch) { 0 };
+                *b = (struct batch){ 0 };
         }
 }
 
@@ -168,8 +170,8 @@ static void on_retry(uv_timer_t *timer)
         if (r < 0) {
                 d->store_code = -r;
                 (void) snprintf(d->store_words, sizeof(d->store_words), "%s", err.msg);
-                d->store_retry_ms = d->store_retry_ms * 2 < STORE_RETRY_MOST_MS ? d->store_retry_ms * 2
-                                                                                  : STORE_RETRY_MOST_MS;
+                d->store_retry_ms =
+                        d->store_retry_ms * 2 < STORE_RETRY_MOST_MS ? d->store_retry_ms * 2 : STORE_RETRY_MOST_MS;
                 (void) uv_timer_start(&d->retry, on_retry, d->store_retry_ms, 0);
                 return;
         }
@@ -226,7 +228,7 @@ static void batch_failed(struct daemon *d, struct inputs *taken, int code, const
         }
         free(d->inputs.items);
         d->inputs = *taken;
-        *taken = (struct inputs) { 0 };
+        *taken = (struct inputs){ 0 };
 }
 
 /* ---- acting ---- */
@@ -326,7 +328,7 @@ void turn_run(struct daemon *d)
         }
 
         struct inputs taken = d->inputs;
-        d->inputs = (struct inputs) { 0 };
+        d->inputs = (struct inputs){ 0 };
         (void) uv_idle_stop(&d->busy);
         int r = step_and_commit(d, &taken, &err);
         if (r < 0) {

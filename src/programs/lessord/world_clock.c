@@ -47,7 +47,7 @@ int world_clock_init(struct world_clock *c, const char *path, const char *boot_i
 {
         uint64_t monotonic = clock_now_ms(), wall = clock_now_wall_ms();
 
-        *c = (struct world_clock) { 0 };
+        *c = (struct world_clock){ 0 };
         (void) snprintf(c->boot_id, sizeof(c->boot_id), "%s", boot_id);
         if (read_offset(path, boot_id, &c->offset_ms) && monotonic + c->offset_ms >= world_ms)
                 return 0;
