@@ -62,6 +62,8 @@ int problem_field(struct problem *p, const char *field, const char *given, size_
         char safe_field[sizeof(p->field)], safe_given[sizeof(p->given)];
 
         text_escape(field, strlen(field), safe_field, sizeof(safe_field));
+        if (safe_field[0] == '\0') /* a key may be empty; the words about it may not */
+                (void) snprintf(safe_field, sizeof(safe_field), "\"\"");
         text_escape(given, n_given, safe_given, sizeof(safe_given));
         problem_set(p, 400, "bad-field", "%s: %s is not allowed; allowed: %s; %s", safe_field,
                     safe_given[0] ? safe_given : "an empty value", allowed, cure);
