@@ -115,8 +115,10 @@ static void say_blocker(struct text *t, const struct blocker *b, uint64_t now_ms
         case BLOCKER_LEASE:
         case BLOCKER_PINNED:
         case BLOCKER_PROTECTED:
-                say(t, b->kind == BLOCKER_LEASE ? "" : "%s ", blocker_kind_name((enum blocker_kind) b->kind));
-                say(t, b->lease_id ? "L%llu " : "", (unsigned long long) b->lease_id);
+                if (b->kind != BLOCKER_LEASE)
+                        say(t, "%s ", blocker_kind_name((enum blocker_kind) b->kind));
+                if (b->lease_id != 0)
+                        say(t, "L%llu ", (unsigned long long) b->lease_id);
                 break;
         case BLOCKER_STRANGER:
                 say(t, "stranger (pid %u) ", b->pid);

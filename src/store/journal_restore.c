@@ -230,12 +230,10 @@ static int damage_settle(struct restore *s, struct error *err)
 {
         struct journal_restored *ret = s->ret;
         uint64_t seq = highest(s, "SELECT max(seq) FROM event", highest(s, "SELECT max(seq) FROM record", s->seq));
-        char sql[96];
 
         s->world->next_action_id = highest(s, "SELECT max(id) + 1 FROM event", s->world->next_action_id);
         s->world->next_lease_id = highest(s, "SELECT max(lease_id) + 1 FROM event", s->world->next_lease_id);
-        (void) snprintf(sql, sizeof(sql), "SELECT count(*) FROM record WHERE seq > %" PRIu64, s->seq);
-        ret->n_lost = highest(s, sql, 0);
+        (void) sql_query_u64_of(s->j->db, "SELECT count(*) FROM record WHERE seq > ?1", s->seq, &ret->n_lost, NULL);
         if (s->j->options.read_only) {
                 journal_degrade(s->j, "%s", s->damage.msg);
                 return 0;

@@ -65,6 +65,11 @@ static int event_next(struct verify *v, struct error *err)
         return 0;
 }
 
+static int hex_digit(char c) /* as SQLite's hex() writes them; -1 for anything else */
+{
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 static int events_begin(struct verify *v, struct error *err)
 {
         int r = sql_query_u64(v->j->db, "SELECT min(id) FROM event", &v->first_event, err);
@@ -75,10 +80,10 @@ static int events_begin(struct verify *v, struct error *err)
         if (r < 0)
                 return r;
         for (size_t i = 0; i < sizeof(v->event_hash.bytes); i++) {
-                unsigned byte = 0;
-                if (sscanf(hex + 2 * i, "%2X", &byte) != 1)
+                int high = hex_digit(hex[2 * i]), low = high < 0 ? -1 : hex_digit(hex[2 * i + 1]);
+                if (low < 0)
                         return found(v, 0, 0, v->first_event, "the hash before it is missing");
-                v->event_hash.bytes[i] = (uint8_t) byte;
+                v->event_hash.bytes[i] = (uint8_t) (high << 4 | low);
         }
         r = journal_stmt(v->j, STMT_EVENTS_ALL, &v->events, err);
         return r < 0 ? r : event_next(v, err);

@@ -109,6 +109,19 @@ int sql_query_u64(sqlite3 *db, const char *sql, uint64_t *ret_value, struct erro
         return r < 0 ? r : 0;
 }
 
+int sql_query_u64_of(sqlite3 *db, const char *sql, uint64_t bound, uint64_t *ret_value, struct error *err)
+{
+        auto_call(finalizep) sqlite3_stmt *stmt = NULL;
+        int rc = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+        if (rc != SQLITE_OK)
+                return sql_error(db, rc, err, sql);
+        sql_bind_u64(stmt, 1, bound);
+        int r = sql_step(db, stmt, sql, err);
+        if (r > 0)
+                *ret_value = sql_u64(stmt, 0);
+        return r < 0 ? r : 0;
+}
+
 int sql_query_text(sqlite3 *db, const char *sql, char *ret_text, size_t size, struct error *err)
 {
         auto_call(finalizep) sqlite3_stmt *stmt = NULL;

@@ -15,6 +15,8 @@ int sql_error(sqlite3 *db, int rc, struct error *err, const char *doing);
 int sql_exec(sqlite3 *db, const char *sql, struct error *err);
 /* The first column of the first row of constant text; *ret_value stays as it is when there is no row. */
 int sql_query_u64(sqlite3 *db, const char *sql, uint64_t *ret_value, struct error *err);
+/* The same with ?1 bound to @bound. */
+int sql_query_u64_of(sqlite3 *db, const char *sql, uint64_t bound, uint64_t *ret_value, struct error *err);
 int sql_query_text(sqlite3 *db, const char *sql, char *ret_text, size_t size, struct error *err);
 
 /* A prepared statement that is kept: sql_reset() when done with its rows, so that no lock and no borrowed blob stays behind. */

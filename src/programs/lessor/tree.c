@@ -38,6 +38,23 @@ static bool cgroup_of(pid_t pid, char *ret_path, size_t path_size)
         return false;
 }
 
+/* Field @n of a line of mountinfo, counted from 0; the kernel writes blanks inside a field as \040. */
+static bool field_of(const char *line, unsigned n, char *ret, size_t ret_size)
+{
+        while (n-- > 0) {
+                line = strchr(line, ' ');
+                if (!line)
+                        return false;
+                line++;
+        }
+        size_t len = strcspn(line, " \n");
+        if (len == 0 || len >= ret_size)
+                return false;
+        memcpy(ret, line, len);
+        ret[len] = '\0';
+        return true;
+}
+
 /* The folder of cgroup @cgroup in the file system, by the first cgroup2 mount that shows it. */
 static bool folder_of(const char *cgroup, char *ret_folder, size_t folder_size)
 {
@@ -50,7 +67,7 @@ static bool folder_of(const char *cgroup, char *ret_folder, size_t folder_size)
                 const char *type = strstr(line, " - ");
                 if (!type || strncmp(type + 3, "cgroup2 ", 8) != 0)
                         continue;
-                if (sscanf(line, "%*s %*s %*s %511s %511s", root, at) != 2 || strchr(at, '\\'))
+                if (!field_of(line, 3, root, sizeof(root)) || !field_of(line, 4, at, sizeof(at)) || strchr(at, '\\'))
                         continue;
                 size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
                 if (strncmp(cgroup, root, n) != 0 || (cgroup[n] != '/' && cgroup[n] != '\0'))
