@@ -1215,6 +1215,120 @@ static void more_processes_than_rows_change_no_lease_and_lose_no_memory(void **s
         scene_end(&s);
 }
 
+/* A step may say no more than ACTIONS_MAX things; what is left goes on at the next tick, and nothing is forgotten. */
+enum { MANY = 1000 };
+
+static void many_leases(struct scene *s, uint32_t *ret_card, uint64_t ids[MANY])
+{
+        scene_begin(s);
+        *ret_card = scene_device(s, GiB(24));
+        for (uint32_t i = 0; i < MANY; i++) {
+                s->eyes_closed = i % 64 != 0;
+                ids[i] = scene_request(s, (struct ask){ .uid = 2000 + i % 7, .bytes = MiB(10) });
+                assert_runs(s, ids[i]);
+        }
+        s->eyes_closed = false;
+}
+
+static void more_than_one_list_of_grants_goes_on_until_all_run(void **state)
+{
+        (void) state;
+        struct scene s;
+        uint64_t ids[MANY];
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(24) });
+        for (uint32_t i = 0; i < MANY; i++)
+                ids[i] = scene_request(&s, (struct ask){ .uid = 2000 + i % 7, .bytes = MiB(10) });
+        scene_release(&s, a);
+        for (uint32_t i = 0; i < MANY; i++) {
+                assert_runs(&s, ids[i]);
+                assert_int_equal(scene_count(&s, 0, ids[i], ACTION_GRANTED), 1);
+        }
+        scene_end(&s);
+}
+
+static void more_than_one_list_of_losses_goes_on_until_all_are_lost(void **state)
+{
+        (void) state;
+        struct scene s;
+        uint32_t card;
+        uint64_t ids[MANY];
+        many_leases(&s, &card, ids);
+        scene_device_health(&s, card, DEVICE_LOST);
+        for (uint32_t i = 0; i < MANY; i++)
+                assert_state(&s, ids[i], LEASE_LOST);
+        scene_device_health(&s, card, DEVICE_OK);
+        scene_look(&s);
+        for (uint32_t i = 0; i < MANY; i++)
+                assert_runs(&s, ids[i]);
+        scene_end(&s);
+}
+
+static void more_than_one_list_of_drained_leases_goes_on_until_all_ended(void **state)
+{
+        (void) state;
+        struct scene s;
+        uint32_t card;
+        uint64_t ids[MANY];
+        many_leases(&s, &card, ids);
+        static struct occupancy rows[MANY];
+        for (uint32_t i = 0; i < MANY; i++) {
+                uint32_t pid = scene_process(&s, scene_owner(&s, ids[i]), 0, 0);
+                rows[i] = (struct occupancy){ .identity = { pid, 7000 + (uint64_t) pid },
+                                              .used_bytes = MiB(10),
+                                              .flags = COMPUTE };
+        }
+        struct input input = { .kind = INPUT_READING };
+        memcpy(input.reading.uuid, s.cards[card].uuid, sizeof(input.reading.uuid));
+        input.reading.taken_ms = s.now_ms;
+        input.reading.total_bytes = GiB(24);
+        input.reading.used_bytes = MiB(10) * MANY;
+        input.reading.used_known = input.reading.per_process_known = input.reading.settled = true;
+        input.reading.n_rows = MANY;
+        input.reading.rows = rows;
+        scene_step(&s, &input);
+        s.eyes_closed = true;
+        for (uint32_t i = 0; i < MANY; i++) {
+                scene_release(&s, ids[i]);
+                assert_state(&s, ids[i], LEASE_DRAINING);
+        }
+        scene_reading(&s, card, s.now_ms, 0, true);
+        for (uint64_t t = 1; t <= 5; t++)
+                scene_tick_to_s(&s, t);
+        for (uint32_t i = 0; i < MANY; i++)
+                assert_gone(&s, ids[i]);
+        assert_int_equal(scene_count(&s, 0, 0, ACTION_ENDED), MANY);
+        scene_end(&s);
+}
+
+static void more_than_one_list_of_strangers_is_told_of_each(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        static struct occupancy rows[MANY];
+        for (uint32_t i = 0; i < MANY; i++)
+                rows[i] = (struct occupancy){ .identity = { 300000 + i, 5 }, .used_bytes = MiB(10), .flags = COMPUTE };
+        struct input input = { .kind = INPUT_READING };
+        memcpy(input.reading.uuid, s.cards[card].uuid, sizeof(input.reading.uuid));
+        input.reading.taken_ms = s.now_ms;
+        input.reading.total_bytes = GiB(24);
+        input.reading.used_bytes = MiB(10) * MANY;
+        input.reading.used_known = input.reading.per_process_known = input.reading.settled = true;
+        input.reading.n_rows = MANY;
+        input.reading.rows = rows;
+        scene_step(&s, &input);
+        scene_step(&s, &input);
+        assert_int_equal(scene_count_rule(&s, 0, 0, RULE_STRANGER_SEEN), MANY);
+        s.eyes_closed = true;
+        scene_reading(&s, card, s.now_ms, 0, true);
+        scene_reading(&s, card, s.now_ms, 0, true);
+        assert_int_equal(scene_count_rule(&s, 0, 0, RULE_STRANGER_GONE), MANY);
+        scene_end(&s);
+}
+
 /* ---- races ---- */
 
 static uint64_t random_state;
@@ -1359,6 +1473,10 @@ int main(void)
                 cmocka_unit_test(tables_as_large_as_they_get_are_filled_and_emptied),
                 cmocka_unit_test(more_users_than_rows_are_refused_by_name_and_forgotten_when_they_left),
                 cmocka_unit_test(more_processes_than_rows_change_no_lease_and_lose_no_memory),
+                cmocka_unit_test(more_than_one_list_of_grants_goes_on_until_all_run),
+                cmocka_unit_test(more_than_one_list_of_losses_goes_on_until_all_are_lost),
+                cmocka_unit_test(more_than_one_list_of_drained_leases_goes_on_until_all_ended),
+                cmocka_unit_test(more_than_one_list_of_strangers_is_told_of_each),
                 cmocka_unit_test(F34_two_clients_race_for_the_last_bytes_and_never_both_get_them),
                 cmocka_unit_test(time_that_goes_back_counts_as_now),
                 cmocka_unit_test(tick_without_actions_changes_nothing_but_the_time),
