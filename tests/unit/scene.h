@@ -64,6 +64,8 @@ struct scene {
         struct actions *out; /* of the last step */
         struct config config;
         uint64_t now_ms;
+        bool sparse_checks; /* a scene of thousands: the world's own check, which walks all of it, every 64th step */
+        uint64_t n_steps;
         bool eyes_closed; /* ACTION_READ is not answered, and a request is not preceded by a look */
         struct scene_card cards[SCENE_DEVICES_MAX];
         uint32_t n_cards;

@@ -1141,6 +1141,7 @@ static void tables_as_large_as_they_get_are_filled_and_emptied(void **state)
         (void) state;
         struct scene s;
         scene_begin(&s);
+        s.sparse_checks = true;
         uint32_t card = scene_device(&s, GiB(24));
         uint64_t first = 0, last = 0;
         for (uint32_t i = 0; i < LEASES_MAX; i++) {
@@ -1169,6 +1170,7 @@ static void more_users_than_rows_are_refused_by_name_and_forgotten_when_they_lef
         (void) state;
         struct scene s;
         scene_begin(&s);
+        s.sparse_checks = true;
         (void) scene_device(&s, GiB(24));
         for (uint32_t i = 0; i < USERS_MAX; i++) {
                 s.eyes_closed = i % 64 != 0;
@@ -1221,6 +1223,7 @@ enum { MANY = 1000 };
 static void many_leases(struct scene *s, uint32_t *ret_card, uint64_t ids[MANY])
 {
         scene_begin(s);
+        s->sparse_checks = true;
         *ret_card = scene_device(s, GiB(24));
         for (uint32_t i = 0; i < MANY; i++) {
                 s->eyes_closed = i % 64 != 0;
@@ -1236,6 +1239,7 @@ static void more_than_one_list_of_grants_goes_on_until_all_run(void **state)
         struct scene s;
         uint64_t ids[MANY];
         scene_begin(&s);
+        s.sparse_checks = true;
         (void) scene_device(&s, GiB(24));
         uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(24) });
         for (uint32_t i = 0; i < MANY; i++)
@@ -1347,6 +1351,7 @@ static void F34_two_clients_race_for_the_last_bytes_and_never_both_get_them(void
         (void) state;
         struct scene s;
         scene_begin(&s);
+        s.sparse_checks = true;
         uint32_t card = scene_device(&s, MiB(1024));
         random_state = 34;
         for (int round = 0; round < 10000; round++) {

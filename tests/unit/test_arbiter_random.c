@@ -5,7 +5,7 @@
  * against books this test keeps by itself, from what it said and what was answered. At the end everything is given back,
  * and whoever waited must have had his turn.
  *
- *      test_arbiter_random [SEEDS [FIRST]]     default 200 from 1; a failure names its seed and the time in it
+ *      test_arbiter_random [SEEDS [FIRST]]     default 100 from 1; a failure names its seed and the time in it
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -887,7 +887,7 @@ static uint64_t play(uint64_t seed, int garbage)
         return sim->hash;
 }
 
-static uint64_t n_seeds = 200, first_seed = 1;
+static uint64_t n_seeds = 100, first_seed = 1;
 
 static void random_lives_never_do_what_must_never_happen(void **state)
 {
