@@ -112,7 +112,8 @@ static void set_timer(struct conn *c, uint64_t ms, uint64_t repeat_ms)
 void conn_set_state(struct conn *c, enum conn_state state)
 {
         c->state = state;
-        (void) uv_poll_stop(&c->poll);
+        if (uv_is_active((uv_handle_t *) &c->poll)) /* stopping costs a system call, also where nothing runs */
+                (void) uv_poll_stop(&c->poll);
         (void) uv_timer_stop(&c->timer);
         if (c->dead || c->server->stopping)
                 return;

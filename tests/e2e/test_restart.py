@@ -99,6 +99,20 @@ def test_lease_bound_to_a_connection_ends_with_the_daemon(place):
     c.close()
 
 
+def test_request_whose_client_waited_on_its_connection_is_cancelled(place):
+    """Nobody would take its grant; one that was queued to be collected stays."""
+    place.ask("3G", mode="now")
+    waiting = place.connection()
+    waiting.request("POST", "/api/leases", '{"bytes":"1G"}', {"Content-Type": "application/json"})
+    until("it waits", lambda: len(place.queue()) == 1)
+    place.ask("1G", mode="queue")
+    place.kill()
+    place.start()
+    assert place.ended("L2") == "cancelled"
+    assert [e["lease"] for e in place.queue()] == ["L3"]
+    waiting.close()
+
+
 def test_restarts_in_a_row_keep_ids_growing(place):
     for n in range(1, 6):
         assert place.ask("1G", mode="now").json["id"] == f"L{n}"

@@ -205,6 +205,25 @@ static void owner_submit(void *ctx, const struct input *input)
         daemon_submit(ctx, input);
 }
 
+/* No connection of before is there any more: leases that live as long as one are over, and a request whose client waited
+ * on one has nobody who would take its grant. */
+static void end_if_disconnected(struct daemon *d, const struct lease *lease)
+{
+        const struct entry *entry = world_entry_get(d->world, lease->entry);
+        struct input input = { .call = { .lease_id = lease->id, .by_system = true } };
+
+        if (lease->binding.kind == BINDING_CONNECTION) {
+                input.kind = INPUT_OWNER_ENDED;
+                input.call.end_reason = END_CONNECTION_CLOSED;
+        } else if (lease->state == LEASE_QUEUED && entry && entry->collected) {
+                input.kind = INPUT_RELEASE;
+                input.call.end_reason = END_CANCELLED;
+        } else {
+                return;
+        }
+        daemon_submit(d, &input);
+}
+
 /* What changed while nobody looked: the configuration, this restart, the owners that are gone. */
 static void tell_what_changed(struct daemon *d, const struct journal_restored *restored)
 {
@@ -217,17 +236,9 @@ static void tell_what_changed(struct daemon *d, const struct journal_restored *r
         if (restored->fresh)
                 return;
         daemon_submit(d, &restart);
-        for (uint32_t i = 0; i < d->world->n_leases; i++) {
-                if (d->world->lease_ids[i] == 0 || d->world->leases[i].binding.kind != BINDING_CONNECTION)
-                        continue;
-                struct input ended = {
-                        .kind = INPUT_OWNER_ENDED,
-                        .call = { .lease_id = d->world->lease_ids[i],
-                                  .by_system = true,
-                                  .end_reason = END_CONNECTION_CLOSED },
-                };
-                daemon_submit(d, &ended);
-        }
+        for (uint32_t i = 0; i < d->world->n_leases; i++)
+                if (d->world->lease_ids[i] != 0)
+                        end_if_disconnected(d, &d->world->leases[i]);
         if (!rebooted)
                 owners_sync(&d->owners, d->world, END_OWNER_GONE_WHILE_AWAY);
 }
@@ -250,9 +261,6 @@ static int open_door(struct daemon *d, struct error *err)
         };
         struct api_host host = host_for_api(d);
 
-        /* One person's programs share one person's daemon: there the limit in all is the limit. */
-        if (options.rules.own_session)
-                options.per_uid_max = options.connections_max;
         int r = paths_listen(&d->paths, &options.listen_fd, err);
         if (r < 0)
                 return r;

@@ -235,20 +235,27 @@ static void batch_failed(struct daemon *d, struct inputs *taken, int code, const
 
 static void log_action(const struct action *a)
 {
+        /* A heartbeat is no news. */
+        enum log_level level = a->kind == ACTION_RENEWED ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+        const char *kind = action_kind_name((enum action_kind) a->kind), *rule = rule_name((enum rule) a->why.rule);
+        int device = a->device == UINT32_MAX ? -1 : (int) a->device;
+        char lease[LEASE_ID_TEXT_MAX] = "-";
+
+        if (a->lease_id != 0)
+                lease_id_text(a->lease_id, lease);
         if (a->lease_id != 0 || a->kind == ACTION_REFUSED)
-                log_info("event=%s id=%" PRIu64 " lease=L%" PRIu64 " rule=%s uid=%u priority=%u bytes=%" PRIu64
+                log_line(level,
+                         "event=%s id=%" PRIu64 " lease=%s rule=%s end=%s uid=%u priority=%u bytes=%" PRIu64
                          " need_bytes=%" PRIu64 " free_bytes=%" PRIu64 " device=%d",
-                         action_kind_name((enum action_kind) a->kind), a->id, a->lease_id,
-                         rule_name((enum rule) a->why.rule), a->uid, a->priority, a->bytes, a->why.need_bytes,
-                         a->why.free_bytes, a->device == UINT32_MAX ? -1 : (int) a->device);
+                         kind, a->id, lease, rule,
+                         a->why.end != END_NONE ? end_reason_name((enum end_reason) a->why.end) : "-", a->uid,
+                         a->priority, a->bytes, a->why.need_bytes, a->why.free_bytes, device);
         else if (a->kind == ACTION_STRANGER)
-                log_info("event=stranger id=%" PRIu64 " rule=%s pid=%u uid=%u bytes=%" PRIu64 " device=%d", a->id,
-                         rule_name((enum rule) a->why.rule), a->process.pid, a->uid, a->bytes,
-                         a->device == UINT32_MAX ? -1 : (int) a->device);
+                log_line(level, "event=%s id=%" PRIu64 " rule=%s pid=%u uid=%u bytes=%" PRIu64 " device=%d", kind,
+                         a->id, rule, a->process.pid, a->uid, a->bytes, device);
         else
-                log_info("event=%s id=%" PRIu64 " rule=%s device=%d bytes=%" PRIu64,
-                         action_kind_name((enum action_kind) a->kind), a->id, rule_name((enum rule) a->why.rule),
-                         a->device == UINT32_MAX ? -1 : (int) a->device, a->bytes);
+                log_line(level, "event=%s id=%" PRIu64 " rule=%s device=%d bytes=%" PRIu64, kind, a->id, rule, device,
+                         a->bytes);
 }
 
 static void act(struct daemon *d)
