@@ -61,6 +61,10 @@ class TapReporter:
         if outcome == "failed":
             self.explain(text)
 
+    def pytest_addoption(self, parser):
+        # without the terminal plugin nobody defines it, and explaining a comparison that failed asks for it
+        parser.getgroup("tap").addoption("--verbose", action="count", default=0, dest="verbose")
+
     def pytest_collectreport(self, report):
         if report.failed:
             self.result(False, f"{report.nodeid or 'the file'} can be read by pytest")

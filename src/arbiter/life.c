@@ -159,7 +159,7 @@ void life_renew(struct world *w, const struct lease_call *call, struct actions *
                 return;
         }
         lease->renewed_ms = w->now_ms;
-        struct action *a = actions_add_lease(w, out, ACTION_RENEWED, lease, &(struct reason){ .rule = RULE_ACTIVATED });
+        struct action *a = actions_add_lease(w, out, ACTION_RENEWED, lease, &(struct reason){ .rule = RULE_RENEWED });
         a->token = call->token;
 }
 

@@ -43,6 +43,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_DRAINED] = "drained",
         [RULE_ORPHANED] = "orphaned",
         [RULE_ACTIVATED] = "activated",
+        [RULE_RENEWED] = "renewed",
         [RULE_SLOT_WARNING] = "slot-warning",
         [RULE_SLOT_OVER] = "slot-over",
         [RULE_OTHER_DEVICE] = "other-device",
@@ -334,6 +335,9 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 break;
         case RULE_ACTIVATED:
                 say(t, "collected; it runs");
+                break;
+        case RULE_RENEWED:
+                say(t, "renewed");
                 break;
         case RULE_SLOT_WARNING:
                 say(t, "its slot ends ");

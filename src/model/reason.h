@@ -49,6 +49,7 @@ enum rule {
         RULE_DRAINED,
         RULE_ORPHANED, /* the command is gone, workers live */
         RULE_ACTIVATED,
+        RULE_RENEWED, /* a heartbeat */
         RULE_SLOT_WARNING,
         RULE_SLOT_OVER,    /* ranks as a filler from now on */
         RULE_OTHER_DEVICE, /* memory of a lease appeared on another card than granted */
