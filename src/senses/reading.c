@@ -138,7 +138,7 @@ void reading_take(const struct gpu_ops *ops, void *gpu, const char *uuid, struct
                 st = read_memory(ops, gpu, uuid, &after, why);
                 ret->taken_ms = clock_now_ms();
                 set_memory(ret, st, &after);
-                if (!ret->memory_valid || !ret->per_process_valid)
+                if (!ret->memory_valid || (!ret->per_process_valid && !eyes_list_is_absent(ret->list_error)))
                         return; /* asking again would not make it agree, and a lost card answers slowly */
                 ret->settled = known_before && before.total_bytes == after.total_bytes &&
                                before.free_bytes == after.free_bytes;

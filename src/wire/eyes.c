@@ -158,10 +158,11 @@ static void code_reading(struct codec *c, struct eyes_reading *m)
         code_i32(c, &m->memory_rc);
         code_bool(c, &m->settled);
         code_bool(c, &m->per_process_valid);
-        require(c, "settled", !m->settled || (m->memory_valid && m->per_process_valid));
         code_u64(c, "rows_taken_ms", &m->rows_taken_ms, 0, m->taken_ms);
         code_enum(c, "list_error", &m->list_error, EYES_ERROR_N);
         require(c, "list_error", m->per_process_valid == (m->list_error == EYES_ERROR_NONE));
+        require(c, "settled",
+                !m->settled || (m->memory_valid && (m->per_process_valid || eyes_list_is_absent(m->list_error))));
         code_i32(c, &m->list_rc);
         code_u32(c, "n_rows", &m->n_rows, 0, m->rows_taken_ms ? EYES_ROWS_MAX : 0);
         for (uint32_t i = 0; i < m->n_rows && !codec_failed(c); i++)
@@ -394,6 +395,12 @@ const char *eyes_alarm_kind_name(enum eyes_alarm_kind kind)
                 [EYES_ALARM_DESCRIPTORS] = "descriptors",
         };
         return NAME_OR_UNKNOWN(names, kind);
+}
+
+bool eyes_list_is_absent(enum eyes_error list_error)
+{
+        return list_error == EYES_ERROR_NOT_SUPPORTED || list_error == EYES_ERROR_NO_PERMISSION ||
+               list_error == EYES_ERROR_NO_SYMBOL;
 }
 
 bool eyes_reading_differs(const struct eyes_reading *a, const struct eyes_reading *b)

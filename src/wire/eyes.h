@@ -186,7 +186,9 @@ struct eyes_reading {
         uint64_t used_bytes; /* total - free of the driver, never its own "used" */
         enum eyes_error memory_error;
         int32_t memory_rc;
-        bool settled; /* total, list, total agreed (up to 3 retries); false whenever memory or list are not valid */
+        /* Total, list, total agreed (up to 3 retries); where there is no list to be had (eyes_list_is_absent),
+         * the totals. False whenever the memory is not valid, or a list there should be is not. */
+        bool settled;
         bool per_process_valid; /* the rows belong to this look */
         /* When the rows were read: older than taken_ms when the list was refused or rejected and the last good one stands
          * here with its age; 0 = never, and no rows. */
@@ -272,6 +274,9 @@ const char *eyes_driver_state_name(enum eyes_driver_state state);
 const char *eyes_device_state_name(enum eyes_device_state state);
 const char *eyes_error_name(enum eyes_error error);
 const char *eyes_alarm_kind_name(enum eyes_alarm_kind kind);
+
+/* There is no process list for us on this driver, and there will be none: the device's own figure is all there is. */
+bool eyes_list_is_absent(enum eyes_error list_error);
 
 /* True when two readings differ in anything but their times and request ids: what decides whether one is sent. */
 bool eyes_reading_differs(const struct eyes_reading *a, const struct eyes_reading *b);

@@ -381,6 +381,25 @@ static void list_that_is_rejected_keeps_the_last_good_rows_with_their_age(void *
         end_child(living);
 }
 
+/* A driver that has no list will not have one by asking again: its own figure is to be had, and two looks at it agree. */
+static void A4_driver_without_a_process_list_settles_by_its_own_figure(void **state)
+{
+        (void) state;
+        static const enum eyes_error absent[] = { EYES_ERROR_NOT_SUPPORTED, EYES_ERROR_NO_PERMISSION,
+                                                  EYES_ERROR_NO_SYMBOL };
+
+        greet(1000);
+        for (size_t i = 0; i < sizeof(absent) / sizeof(*absent); i++) {
+                card.list[0] = (struct gpu_status){ absent[i], 3 };
+                assert_int_equal(watcher_turn(w, 2000 + 1000 * i), 0);
+                assert_true(w->look.settled);
+                assert_false(w->look.per_process_valid);
+        }
+        card.list[0] = (struct gpu_status){ EYES_ERROR_OTHER, 999 };
+        assert_int_equal(watcher_turn(w, 9000), 0);
+        assert_false(w->look.settled);
+}
+
 static void alarm_that_repeats_says_how_many_were_dropped(void **state)
 {
         (void) state;
@@ -537,6 +556,7 @@ int main(void)
                 card_test(process_that_exits_is_told_and_looked_after_at_once),
                 card_test(pid_nobody_has_is_a_ghost_and_never_a_process),
                 card_test(list_that_is_rejected_keeps_the_last_good_rows_with_their_age),
+                card_test(A4_driver_without_a_process_list_settles_by_its_own_figure),
                 card_test(alarm_that_repeats_says_how_many_were_dropped),
                 card_test(device_that_is_lost_leaves_the_others_alone),
                 card_test(device_without_a_memory_figure_is_not_usable),
