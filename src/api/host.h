@@ -24,6 +24,8 @@ struct api_health {
         const char *gpu; /* "ok", "stale", "none", "mismatch" */
         bool gpu_age_known;
         uint64_t gpu_age_ms; /* since the driver last answered */
+        bool host_pids_known;
+        bool host_pids; /* false: in a pid namespace, where some holders cannot be looked up */
         uint64_t started_wall_ms;
         const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
         const char *read_only_reason; /* NULL, or who owns the card */

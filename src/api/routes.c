@@ -127,6 +127,7 @@ static void add_health(struct conn *c, json_t *object)
         (void) json_object_set_new(object, "version", json_string(h.version));
         (void) json_object_set_new(object, "gpu", json_string(h.gpu));
         (void) json_object_set_new(object, "gpu_age_ms", view_u64_or_null(h.gpu_age_known, h.gpu_age_ms));
+        (void) json_object_set_new(object, "host_pids", h.host_pids_known ? json_boolean(h.host_pids) : json_null());
         (void) json_object_set_new(object, "degraded", view_text_or_null(h.degraded));
 }
 

@@ -75,6 +75,12 @@ static bool driver_is_there(const struct eyes_link *e)
         return e->hello.driver_state == EYES_DRIVER_OK;
 }
 
+/* A driver that is not there has nothing to say about devices that are known; where none are known, that is an answer. */
+static bool is_answering(const struct eyes_link *e)
+{
+        return driver_is_there(e) || e->host.world(e->host.ctx)->n_devices == 0;
+}
+
 static void tell_answering(struct eyes_link *e, bool answering)
 {
         const struct world *w = e->host.world(e->host.ctx);
@@ -355,6 +361,7 @@ static void on_child_exit(uv_poll_t *poll, int status, int events)
 static void take_hello(struct eyes_link *e, const struct eyes_hello *hello)
 {
         bool first = !e->has_hello;
+        bool came_back = !first && !driver_is_there(e) && hello->driver_state == EYES_DRIVER_OK;
 
         e->hello = *hello;
         e->has_hello = true;
@@ -363,8 +370,10 @@ static void take_hello(struct eyes_link *e, const struct eyes_hello *hello)
                  hello->n_devices, hello->n_hidden, hello->host_pids);
         for (uint32_t i = 0; i < e->n_devices; i++)
                 e->devices[i].named = false; /* the DEVICEs that follow name them anew */
-        if (!driver_is_there(e) && e->answered)
-                tell_answering(e, false);
+        if (e->answered)                     /* else its first answer tells */
+                tell_answering(e, is_answering(e));
+        if (came_back)
+                e->looked = false; /* it names all it has, and what it does not name by its next look is gone */
         if (first) {
                 send_interval(e);
                 arm_ping(e);
@@ -398,7 +407,7 @@ static void note_answer(struct eyes_link *e)
         e->answered = true;
         e->backoff_ms = EYES_BACKOFF_FIRST_MS;
         /* Before the first reading: what is known counts as unconfirmed until that reading confirms it. */
-        tell_answering(e, driver_is_there(e) || e->host.world(e->host.ctx)->n_devices == 0);
+        tell_answering(e, is_answering(e));
 }
 
 static void take_reading(struct eyes_link *e, const struct eyes_reading *reading)
@@ -683,6 +692,12 @@ bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret)
                 return false;
         *ret = now_ms > e->answered_ms ? now_ms - e->answered_ms : 0;
         return true;
+}
+
+bool eyes_link_host_pids(const struct eyes_link *e, bool *ret)
+{
+        *ret = e->hello.host_pids;
+        return e->hello.version != 0;
 }
 
 bool eyes_link_looked_ms(const struct eyes_link *e, const char *uuid, uint64_t *ret)

@@ -53,4 +53,6 @@ void eyes_link_pause(struct eyes_link *e, bool pause);
 /* For health: "ok", "stale", "none", "mismatch". */
 const char *eyes_link_gpu(const struct eyes_link *e);
 bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret); /* since the last answer; false = never */
+bool eyes_link_host_pids(const struct eyes_link *e,
+                         bool *ret); /* do the eyes see every pid (F19)? false = not said yet */
 bool eyes_link_looked_ms(const struct eyes_link *e, const char *uuid, uint64_t *ret);

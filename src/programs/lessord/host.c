@@ -48,6 +48,7 @@ static void api_health(void *ctx, struct api_health *ret)
                 .degraded = d->store_failed ? d->store_words : journal_degraded(d->journal),
         };
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
+        ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);
 }
 
 static bool api_told(void *ctx, uint64_t lease_id, struct api_told *ret)
