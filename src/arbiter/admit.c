@@ -125,10 +125,8 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
                 lease->backfilled = true;
                 lease->backfill_for = world_entry_ref(w, lane->head);
                 lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
-                if (entry_runs_beyond(w, e, lane->start.start_ms) && s->rule == RULE_FITS_BESIDE)
-                        sums_add(&lane->start.at_start, h);
         }
-        sums_add(&lane->now, h);
+        bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
         struct user *user = &w->users[lease->user];
         usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
@@ -136,11 +134,13 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         bool collected = e->collected;
         struct newcomer *mine =
                 p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e)) ? p->newcomer : NULL;
-        for (uint32_t d = 0; d < w->n_devices; d++)
+        for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (p->lanes[d].old_head == e)
                         p->lanes[d].old_head = NULL;
+                if (p->lanes[d].head == e)
+                        p->lanes[d].head = NULL;
+        }
         admit_drop_entry(w, e);
-        shrink_claim(w, device);
 
         struct action *a = actions_add_lease(w, p->out, ACTION_GRANTED, lease, &why);
         if (mine) {
@@ -150,6 +150,11 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         }
         if (collected)
                 life_set_active(w, lease, a->token, p->out);
+        /* Only now is it known how it counts: managed memory is unknown from the moment it runs. */
+        sums_add(&lane->now, h);
+        if (beside)
+                sums_add(&lane->start.at_start, h);
+        shrink_claim(w, device);
 }
 
 static enum wait_kind wait_kind_of(enum rule rule)
@@ -180,6 +185,12 @@ static bool must_tell(const struct pass *p, const struct entry *e, enum rule rul
                (p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(p->world, e)));
 }
 
+/* Whoever does not wait is told no: by a look, or by there being nobody to look. */
+static bool is_decided(const struct world *w, enum wait_kind kind)
+{
+        return kind != WAIT_READING || !w->eyes_answering;
+}
+
 static void tell_wait(struct pass *p, struct entry *e, const struct reason *why, bool start_changed)
 {
         struct world *w = p->world;
@@ -189,11 +200,11 @@ static void tell_wait(struct pass *p, struct entry *e, const struct reason *why,
         e->wait_kind = (uint8_t) kind;
         if (p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e))) {
                 p->newcomer->why = *why;
-                p->newcomer->decided = kind != WAIT_READING;
+                p->newcomer->decided = is_decided(w, kind);
                 return;
         }
-        if (e->no_wait && kind != WAIT_READING) {
-                /* It was only waiting for a good look, and this was one. */
+        if (e->no_wait && is_decided(w, kind)) {
+                /* It was only waiting for a good look, and this was one, or there will be none. */
                 struct lease *lease = world_lease_get(w, e->lease);
                 struct reason over = *why;
                 over.rule = RULE_WOULD_WAIT;
@@ -248,7 +259,8 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;
                 struct lane *lane = lane_of(p, d);
-                if (!lane->usable || lane->head || lane->pending || e->demand_bytes > device_ceiling_bytes(w, d, NULL))
+                if (!lane->usable || (lane->head && lane->head != e) || lane->pending ||
+                    e->demand_bytes > device_ceiling_bytes(w, d, NULL))
                         continue;
 
                 struct projection start;
@@ -277,8 +289,12 @@ static bool become_head(struct pass *p, struct entry *e)
                 return false;
 
         bool blocks = false;
-        if (!start.finite && !keep_blocking(p, e, &blocks))
+        if (!start.finite && !keep_blocking(p, e, &blocks)) {
+                for (uint32_t d = 0; d < w->n_devices; d++)
+                        if (p->lanes[d].head == e)
+                                p->lanes[d].head = NULL;
                 return false;
+        }
 
         struct lane *lane = &p->lanes[device];
         bool start_changed =
@@ -293,7 +309,7 @@ static bool become_head(struct pass *p, struct entry *e)
                         if (w->holders[i].kind == HOLDER_CLAIM && w->holders[i].device != device &&
                             ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
                                 world_holder_drop(w, &w->holders[i]);
-                if (lane->old_head && lane->old_head != e) {
+                if (lane->old_head && lane->old_head != e && lane->old_head->head_device == device) {
                         lane->old_head->is_head = false;
                         lane->old_head->start_ms = 0;
                 }
@@ -360,6 +376,7 @@ static void look_at(struct pass *p, struct entry *e)
                 if (!lane->usable)
                         continue;
 
+                lane_keep_head(w, d, lane, e);
                 standings[d] = lane_stand(w, lane, e);
                 if (nearest == NO_DEVICE || standings[d].room_bytes > standings[nearest].room_bytes)
                         nearest = d;
@@ -394,12 +411,25 @@ static void look_at(struct pass *p, struct entry *e)
                 stay_behind(p, e, nearest, &standings[nearest]);
 }
 
+static void say_claim(struct pass *p, uint32_t device, const struct entry *head, uint64_t bytes)
+{
+        struct action *a = actions_add(p->world, p->out, ACTION_WAITING);
+
+        a->device = device;
+        a->lease_id = lease_id_of_entry(p->world, head);
+        a->bytes = bytes;
+        a->why = (struct reason){ .rule = RULE_CLAIM_CHANGED, .reserved_bytes = bytes };
+}
+
 /* Heads that are heads no longer, and what each head claims: what is free, up to its demand, never more than 4.1 leaves. */
 static void settle_lane(struct pass *p, uint32_t device)
 {
         struct world *w = p->world;
         struct lane *lane = &p->lanes[device];
+        struct entry *head = lane->head;
         struct holder *claim = NULL;
+        uint64_t had_bytes = 0;
+        bool changed = false;
 
         if (!lane->looked || (lane->pending && !lane->head))
                 return;
@@ -407,27 +437,35 @@ static void settle_lane(struct pass *p, uint32_t device)
             lane->old_head->is_head && lane->old_head->head_device == device) {
                 lane->old_head->is_head = false;
                 lane->old_head->start_ms = 0;
+                changed = true;
         }
 
-        bool claims = lane->head && (lane->start.finite || lane->blocks);
-        uint64_t want = claims ? u64_min(lane->head->demand_bytes, sums_free_bytes(&lane->now)) : 0;
+        if (head && (!head->is_head || head->head_device != device))
+                head = NULL; /* it was kept, and became head elsewhere */
+        bool claims = head && (lane->start.finite || lane->blocks);
+        uint64_t want = claims ? u64_min(head->demand_bytes, sums_free_bytes(&lane->now)) : 0;
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 struct holder *h = &w->holders[i];
                 if (h->kind != HOLDER_CLAIM || h->claim_kind != CLAIM_HEAD || h->device != device)
                         continue;
-                if (want != 0 && !claim && ref_equal(h->entry, world_entry_ref(w, lane->head)))
+                had_bytes += h->reserved_bytes;
+                if (want != 0 && !claim && ref_equal(h->entry, world_entry_ref(w, head)))
                         claim = h;
                 else
                         world_holder_drop(w, h);
         }
-        if (want == 0)
-                return;
-        if (!claim)
-                claim = world_holder_new(w, HOLDER_CLAIM, device);
-        assert(claim);
-        claim->claim_kind = CLAIM_HEAD;
-        claim->entry = world_entry_ref(w, lane->head);
-        claim->reserved_bytes = want;
+        if (want != 0) {
+                if (!claim)
+                        claim = world_holder_new(w, HOLDER_CLAIM, device);
+                assert(claim);
+                claim->claim_kind = CLAIM_HEAD;
+                claim->entry = world_entry_ref(w, head);
+                claim->reserved_bytes = want;
+        }
+        /* Whatever changes is said, also when only time made it change (ticks without actions are not kept). */
+        changed = changed || want != had_bytes;
+        if (changed && p->out->n == 0)
+                say_claim(p, device, head, want);
 }
 
 void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arbiter/lane.h"
+#include "arbiter/queue.h"
 #include "arbiter/rank.h"
 #include "base/number.h"
 
@@ -84,12 +85,29 @@ static enum rule rule_ahead_of_head(const struct world *w, const struct lane *la
         return lane->blocks ? RULE_HEAD_BLOCKS : RULE_BEHIND_HEAD;
 }
 
+void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const struct entry *e)
+{
+        struct entry *head = lane->old_head;
+
+        if (lane->head || !head || head == e || head->held_since_ms != 0 || !e->head_is_finite ||
+            (e->is_head && e->head_device == device))
+                return;
+
+        unsigned rank = entry_rank(&w->config, head, w->now_ms);
+        if (rank_passes(&w->config, e->priority, rank) || (!head->head_is_finite && queue_before(w, e, head)))
+                return;
+        lane->head = head;
+        lane->head_rank = rank;
+        lane->blocks = head->block_since_ms != 0 && !head->stepped_aside && w->now_ms < head->block_until_ms;
+        project_start(w, device, &lane->now, head, &lane->start);
+}
+
 struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e)
 {
         struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
         bool fits = e->demand_bytes <= s.room_bytes;
 
-        if (!lane->head) {
+        if (!lane->head || lane->head == e) {
                 bool passes = lane->old_head && lane->old_head != e &&
                               rank_passes(&w->config, e->priority, entry_rank(&w->config, lane->old_head, w->now_ms));
                 s.rule = !fits ? RULE_NO_ROOM : passes ? RULE_PASSES_HEAD : RULE_FITS;

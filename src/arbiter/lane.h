@@ -16,8 +16,9 @@ struct lane {
         bool pending;    /* somebody would start here but for the reading: nobody else does, heads stay as they are */
         struct sums now; /* without the claims of heads: those are lent to whoever may go ahead */
         struct entry *old_head;
-        struct entry *head; /* of this pass: the first in line that cannot start here */
-        bool blocks;        /* it has no start in sight and has waited 30 min */
+        struct entry
+                *head; /* of this pass: the first in line that cannot start here, or who was kept (lane_keep_head) */
+        bool blocks;   /* it has no start in sight and has waited 30 min */
         unsigned head_rank;
         struct projection start; /* of the head */
 };
@@ -31,6 +32,11 @@ struct standing {
 
 /* Fills a zeroed lane at the first look; later ones change nothing. */
 void lane_look(struct world *world, uint32_t device, struct lane *lane);
+/*
+ * @entry is head of another device, and that is why it is looked at so early. Where it would not stand before this device's
+ * head by its own right, that head is kept: @entry goes ahead of it only as backfill.
+ */
+void lane_keep_head(struct world *world, uint32_t device, struct lane *lane, const struct entry *entry);
 /* Could @entry start there now, and by which rule, or why not. */
 struct standing lane_stand(const struct world *world, const struct lane *lane, const struct entry *entry);
 /* Will it still run at @start_ms, by its own word? */

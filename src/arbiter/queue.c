@@ -105,3 +105,9 @@ uint32_t queue_place(const struct world *w, const struct entry *entry)
                         return i + 1;
         return 0;
 }
+
+bool queue_before(const struct world *w, const struct entry *a, const struct entry *b)
+{
+        struct key key_a = key_of(w, (uint32_t) (a - w->entries)), key_b = key_of(w, (uint32_t) (b - w->entries));
+        return key_before(&key_a, &key_b);
+}

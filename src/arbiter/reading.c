@@ -242,7 +242,7 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
         bool is_new[ROWS_MAX];
         uint32_t device, start;
         struct device *dev = world_device_by_uuid(w, r->uuid, &device);
-        if (!dev || dev->health == DEVICE_LOST)
+        if (!dev || dev->health == DEVICE_LOST || r->taken_ms < dev->reading_ms)
                 return; /* the eyes name devices before they read them; one that is unknown here was refused as too many,
                            and a lost one shows nothing until it is said to be back */
 

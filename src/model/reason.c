@@ -25,6 +25,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_ON_HOLD] = "on-hold",
         [RULE_STEPPED_ASIDE] = "stepped-aside",
         [RULE_BLOCKING_BEGAN] = "blocking-began",
+        [RULE_CLAIM_CHANGED] = "claim-changed",
         [RULE_NEVER_FITS] = "never-fits",
         [RULE_WOULD_WAIT] = "would-wait",
         [RULE_PRIORITY_CEILING] = "priority-ceiling",
@@ -361,6 +362,10 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 break;
         case RULE_STEPPED_ASIDE:
                 say(t, "has blocked others as long as it may; it keeps its rank and lets them pass");
+                break;
+        case RULE_CLAIM_CHANGED:
+                say_size(t, r->reserved_bytes);
+                say(t, " is kept free for the head of the queue");
                 break;
         case RULE_BLOCKING_BEGAN:
                 say(t,

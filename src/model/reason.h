@@ -28,6 +28,7 @@ enum rule {
         RULE_ON_HOLD,
         RULE_STEPPED_ASIDE, /* blocked as long as it may; keeps its rank */
         RULE_BLOCKING_BEGAN,
+        RULE_CLAIM_CHANGED, /* what is kept free for the head of a device */
         /* refused */
         RULE_NEVER_FITS,        /* above the ceiling of every device it may use */
         RULE_WOULD_WAIT,        /* --no-wait, and it cannot start now */
