@@ -457,6 +457,7 @@ int watcher_init(struct watcher *w, const struct gpu_ops *ops, void *gpu, const 
         w->next_look_ms = 0;
         w->next_start_ms = 0;
         w->start_wait_ms = 0;
+        w->asleep_known = false;
         memset(w->alarms, 0, sizeof(w->alarms));
         memset(&w->told, 0, sizeof(w->told));
         memset(&w->driver, 0, sizeof(w->driver));
@@ -479,6 +480,25 @@ int watcher_hello(struct watcher *w, uint64_t now_ms)
         tell(w, now_ms);
         w->next_look_ms = now_ms;
         return w->send_error;
+}
+
+void watcher_clock(struct watcher *w, uint64_t asleep_ms, uint64_t now_ms)
+{
+        bool slept = w->asleep_known && asleep_ms > w->asleep_ms + WATCHER_SLEPT_MS;
+
+        w->asleep_known = true;
+        w->asleep_ms = asleep_ms;
+        if (!slept)
+                return;
+        w->next_start_ms = now_ms ? now_ms : 1;
+        w->start_wait_ms = 0;
+        for (uint32_t i = 0; i < w->n_devices; i++) {
+                struct watched_device *dev = &w->devices[i];
+
+                dev->told.uuid[0] = '\0'; /* named again: the brain then grants by nothing it was told before */
+                dev->sent_valid = false;
+                dev->has_good_rows = false;
+        }
 }
 
 int watcher_message(struct watcher *w, const struct eyes_message *msg, uint64_t now_ms)

@@ -6,7 +6,8 @@
  * caller's. Any struct gpu_ops will do.
  *
  *         watcher_init(); watcher_hello();
- *         for (;;) {  poll(socket, w->table.epoll_fd, watcher_timeout_ms());  watcher_message() each;  watcher_turn();  }
+ *         for (;;) {  poll(socket, w->table.epoll_fd, watcher_timeout_ms());  watcher_clock();
+ *                     watcher_message() each;  watcher_turn();  }
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,7 @@ enum {
         WATCHER_RETRY_MOST_MS = 120000,
         WATCHER_REVIVE_FIRST_MS = 10000, /* a lost device: initialise again after 10, 20 … s, then every 10 minutes */
         WATCHER_REVIVE_MOST_MS = 600000,
+        WATCHER_SLEPT_MS = 2000, /* the machine slept: beyond what reading two clocks one after the other can differ */
 };
 
 /*
@@ -68,6 +70,8 @@ struct watcher {
         uint64_t next_look_ms;
         uint64_t next_start_ms; /* 0 = no need to initialise the driver again */
         uint64_t start_wait_ms; /* what the next failure will wait */
+        bool asleep_known;
+        uint64_t asleep_ms; /* as last told */
         uint32_t n_requests;
         struct eyes_read requests[WATCHER_REQUESTS_MAX];
 
@@ -82,6 +86,11 @@ void watcher_fini(struct watcher *w);
 
 /* Initialise the driver and say HELLO and DEVICEs; call once, when the brain has said hello. */
 int watcher_hello(struct watcher *w, uint64_t now_ms);
+/*
+ * @asleep_ms as of clock_asleep_ms(). When it grew, the machine was suspended in between: the driver may be there and not
+ * work any more (F26), and what was read before is of another day. The next turn initialises it anew, once, and tells all.
+ */
+void watcher_clock(struct watcher *w, uint64_t asleep_ms, uint64_t now_ms);
 /* INTERVAL and READ. -EPROTO: not a message for the eyes. -EBUSY: WATCHER_REQUESTS_MAX are waiting, call watcher_turn(). */
 int watcher_message(struct watcher *w, const struct eyes_message *msg, uint64_t now_ms);
 /* Everything that is due: exits, looks, answers, another try with the driver. Negative errno: the brain is gone. */

@@ -23,6 +23,7 @@ enum { CARDS_MAX = 4 };
 
 static struct {
         enum eyes_driver_state driver;
+        int32_t driver_rc;
         int n_starts;
         uint32_t n_cards, n_hidden;
         uint64_t used[CARDS_MAX];
@@ -39,6 +40,7 @@ static void card_start(void *gpu, struct gpu_driver *ret)
         card.n_starts++;
         memset(ret, 0, sizeof(*ret));
         ret->state = card.driver;
+        ret->rc = card.driver_rc;
         if (ret->state == EYES_DRIVER_OK)
                 (void) snprintf(ret->version, sizeof(ret->version), "1.0");
         else
@@ -479,6 +481,81 @@ static void driver_that_is_well_is_started_once(void **state)
         assert_silence();
 }
 
+static void F26_driver_is_started_anew_once_after_each_sleep(void **state)
+{
+        (void) state;
+        greet(1000);
+        watcher_clock(w, 60000, 1000); /* slept before we were there */
+        for (uint64_t ms = 1000; ms <= 5000; ms += 100) {
+                watcher_clock(w, 60000 + ms % 3, ms); /* two clocks are never read at the same moment */
+                assert_int_equal(watcher_turn(w, ms), 0);
+        }
+        watcher_clock(w, 60000 + WATCHER_SLEPT_MS, 5000);
+        assert_int_equal(watcher_turn(w, 5000), 0);
+        assert_int_equal(card.n_starts, 1);
+        assert_silence();
+        for (int sleep = 1; sleep <= 3; sleep++) {
+                uint64_t asleep_ms = 60000 + (uint64_t) sleep * 8 * 3600 * 1000;
+
+                for (uint64_t ms = 6000; ms <= 20000; ms += 100) {
+                        watcher_clock(w, asleep_ms, ms);
+                        assert_int_equal(watcher_turn(w, ms), 0);
+                        assert_int_equal(card.n_starts, 1 + sleep);
+                }
+                (void) next(EYES_DEVICE);  /* what was told of it before counts no more ... */
+                (void) next(EYES_READING); /* ... and the first look after it is told although nothing changed */
+                assert_silence();
+        }
+}
+
+static void F26_rows_of_before_a_sleep_are_not_used_after_it(void **state)
+{
+        (void) state;
+        pid_t pid = start_child();
+
+        hold(0, pid, 300);
+        greet(1000);
+        watcher_clock(w, 0, 1000);
+        card.list[0].error = EYES_ERROR_REJECTED;
+        assert_int_equal(watcher_turn(w, 2000), 0);
+        assert_int_equal(w->look.n_rows, 1); /* the last good ones */
+        watcher_clock(w, 8 * 3600 * 1000, 3000);
+        assert_int_equal(watcher_turn(w, 3000), 0);
+        assert_int_equal(w->look.n_rows, 0);
+        assert_int_equal(w->look.rows_taken_ms, 0);
+        end_child(pid);
+}
+
+static void F26_driver_that_does_not_come_back_after_a_sleep_is_failed_and_tried_again(void **state)
+{
+        (void) state;
+        greet(1000);
+        watcher_clock(w, 0, 1000);
+        card.driver = EYES_DRIVER_FAILED;
+        card.driver_rc = 999;
+        watcher_clock(w, 8 * 3600 * 1000, 2000);
+        assert_int_equal(watcher_turn(w, 2000), 0);
+        const struct eyes_hello *hello = &next(EYES_HELLO)->hello;
+        assert_int_equal(hello->driver_state, EYES_DRIVER_FAILED);
+        assert_int_equal(hello->rc, 999);
+        assert_int_equal(next(EYES_DEVICE)->device.state, EYES_DEVICE_FAILING);
+        assert_int_equal(next(EYES_ALARM)->alarm.kind, EYES_ALARM_DRIVER);
+        const struct eyes_reading *r = &next(EYES_READING)->reading;
+        assert_false(r->memory_valid);
+        assert_int_equal(r->memory_rc, 999);
+        assert_silence();
+        card.driver = EYES_DRIVER_OK;
+        card.driver_rc = 0;
+        assert_int_equal(watcher_turn(w, 2000 + WATCHER_RETRY_FIRST_MS - 1), 0);
+        assert_silence();
+        assert_int_equal(watcher_turn(w, 2000 + WATCHER_RETRY_FIRST_MS), 0);
+        assert_int_equal(card.n_starts, 3);
+        assert_int_equal(next(EYES_HELLO)->hello.driver_state, EYES_DRIVER_OK);
+        assert_int_equal(next(EYES_DEVICE)->device.state, EYES_DEVICE_USABLE);
+        assert_true(next(EYES_READING)->reading.settled);
+        assert_silence();
+}
+
 static void device_missing_after_a_restart_of_the_driver_is_gone_or_lost(void **state)
 {
         (void) state;
@@ -562,6 +639,9 @@ int main(void)
                 card_test(device_without_a_memory_figure_is_not_usable),
                 card_test(driver_that_does_not_start_is_tried_at_most_ten_times_in_ten_minutes),
                 card_test(driver_that_is_well_is_started_once),
+                card_test(F26_driver_is_started_anew_once_after_each_sleep),
+                card_test(F26_rows_of_before_a_sleep_are_not_used_after_it),
+                card_test(F26_driver_that_does_not_come_back_after_a_sleep_is_failed_and_tried_again),
                 card_test(device_missing_after_a_restart_of_the_driver_is_gone_or_lost),
                 card_test(table_that_is_full_leaves_processes_unidentified),
                 card_test(brain_that_is_gone_ends_the_turn),

@@ -143,6 +143,7 @@ static int run(struct watcher *w, int sock)
                 }
 
                 uint64_t now_ms = clock_now_ms();
+                watcher_clock(w, clock_asleep_ms(), now_ms);
                 int r = n > 0 && fds[0].revents ? take_messages(w, sock, now_ms) : 0;
                 if (r < 0)
                         return r;
