@@ -8,6 +8,9 @@
 #include "arbiter/request.h"
 #include "base/number.h"
 
+/* A look takes milliseconds. Where none comes that can be used (lists that are refused), "now" is over some time. */
+enum { NO_WAIT_LOOK_MS = 5000 };
+
 static void refuse(struct world *w, struct actions *out, const struct request *r, const struct reason *why)
 {
         struct action *a = actions_add(w, out, ACTION_REFUSED);
@@ -148,7 +151,10 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
         e->devices = lease->devices;
         e->limit_ms = r->slot_ms;
         e->arrived_ms = w->now_ms;
-        e->give_up_ms = r->wait_ms != 0 ? w->now_ms + r->wait_ms : 0;
+        if (r->wait_ms != 0)
+                e->give_up_ms = w->now_ms + r->wait_ms;
+        else if (r->no_wait)
+                e->give_up_ms = w->now_ms + NO_WAIT_LOOK_MS;
         e->ways = r->ways;
         lease->entry = world_entry_ref(w, e);
         w->users[lease->user].n_waiting++;
