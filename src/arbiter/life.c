@@ -142,8 +142,10 @@ void life_activate(struct world *w, const struct lease_call *call, struct action
         }
 
         lease->renewed_ms = w->now_ms;
-        if (!identity_is_none(call->root))
+        if (!identity_is_none(call->root)) {
                 lease->binding.root = call->root;
+                lease->root_living = true;
+        }
         if (call->cgroup_id != 0)
                 lease->binding.cgroup_id = call->cgroup_id;
         life_set_active(w, lease, call->token, out);
@@ -188,8 +190,8 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
                 return;
 
         enum end_reason end = call->end_reason != END_NONE ? (enum end_reason) call->end_reason : END_OWNER_EXITED;
-        uint32_t workers = lease->state == LEASE_QUEUED ? 0 : attribute_count_workers(w, lease);
-        if (workers == 0 || end == END_REBOOTED) {
+        bool works = lease->state != LEASE_QUEUED && (lease->root_living || attribute_count_workers(w, lease) != 0);
+        if (!works || end == END_REBOOTED) {
                 life_end(w, lease, end, call->token, out);
                 return;
         }
@@ -251,6 +253,24 @@ static void tick_over_use(struct world *w, struct lease *lease, struct actions *
                                             .reserved_bytes = h->reserved_bytes });
 }
 
+static bool is_abandoned(const struct world *w, const struct lease *lease)
+{
+        return lease->state == LEASE_ORPHANED && !lease->root_living && w->devices[lease->device].per_process_known &&
+               w->holders[lease->holder.index].n_processes == 0;
+}
+
+void life_process_ended(struct world *w, struct identity identity, struct actions *out)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] == 0 || !lease->root_living || !identity_equal(lease->binding.root, identity))
+                        continue;
+                lease->root_living = false;
+                if (is_abandoned(w, lease) && actions_have_room(out, 2))
+                        bury_drained(w, lease, out);
+        }
+}
+
 void life_after_reading(struct world *w, uint32_t device, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
@@ -265,7 +285,7 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                 if (lease->state == LEASE_DRAINING)
                         gone = is_drained(w, lease, h);
                 else if (lease->state == LEASE_ORPHANED)
-                        gone = w->devices[device].per_process_known && h->n_processes == 0;
+                        gone = is_abandoned(w, lease);
                 else
                         watch_over_use(w, lease);
                 if (gone)

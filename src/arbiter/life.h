@@ -9,6 +9,8 @@
 void life_activate(struct world *world, const struct lease_call *call, struct actions *out);
 void life_renew(struct world *world, const struct lease_call *call, struct actions *out);
 void life_release(struct world *world, const struct lease_call *call, struct actions *out);
+/* A process that may be the command of a lease. */
+void life_process_ended(struct world *world, struct identity identity, struct actions *out);
 void life_owner_ended(struct world *world, const struct lease_call *call, struct actions *out);
 
 /* Collected: by a call, or at once by an asker who is connected. */

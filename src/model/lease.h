@@ -84,6 +84,7 @@ struct lease {
         bool over_time; /* its slot is over: ranks as a filler */
         bool over_use_told;
         bool misplaced;   /* memory of it was seen on another card, and said */
+        bool root_living; /* the command (binding.root) has not ended, as far as is known */
         bool owner_gone;  /* its owner ended; workers may live (orphaned) */
         bool backfilled;  /* went ahead of a head as backfill: may be reclaimed for that head */
         uint64_t id;      /* 1, 2, 3 … never reused; "L17" for people */

@@ -48,6 +48,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, BOOL, over_time, 0)                                                                                       \
         F(S, BOOL, over_use_told, 0)                                                                                   \
         F(S, BOOL, misplaced, 0)                                                                                       \
+        F(S, BOOL, root_living, 0)                                                                                     \
         F(S, BOOL, owner_gone, 0)                                                                                      \
         F(S, BOOL, backfilled, 0)                                                                                      \
         F(S, ID, id, 0)                                                                                                \
@@ -73,7 +74,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 392)
+CODEC_STRUCT(lease, LEASE_FIELDS, 400)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \

@@ -395,7 +395,6 @@ def test_killed_wrapper_orphans_the_lease_until_the_program_ends(own):
     own.free_is(3072 * MIB)
 
 
-@pytest.mark.xfail(reason="lessord counts as workers only what the driver lists: a command without memory yet is not seen")
 def test_killed_wrapper_keeps_the_lease_of_a_program_that_has_no_memory_yet(own):
     """It loads its model for a minute before it touches the card: nothing lists it, and it is alive."""
     run = own.start("run", "--name", "early", "--vram", "900M", "--", PYTHON, "-c",

@@ -43,6 +43,7 @@ struct daemon {
         struct api_server *api;
         struct eyes_link *eyes;
         struct owners owners;
+        struct owners roots;
         struct told told;
         int lock_fd;
         uint64_t started_wall_ms;
@@ -75,6 +76,10 @@ void daemon_give_up(struct daemon *d, const char *what, const struct error *err)
 void turn_run(struct daemon *d);
 /* The world as the journal has it, into d->world (zeroed first). Also after a commit that failed. */
 int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error *err);
+
+/* Watch the processes that the world's leases hang on; @end as for owners_sync(). Roots first: an owner that is gone leaves
+ * its lease orphaned only while the command lives. */
+void turn_watch_processes(struct daemon *d, enum end_reason end);
 
 /* ---- host.c ---- */
 struct api_host host_for_api(struct daemon *d);

@@ -240,7 +240,7 @@ static void tell_what_changed(struct daemon *d, const struct journal_restored *r
                 if (d->world->lease_ids[i] != 0)
                         end_if_disconnected(d, &d->world->leases[i]);
         if (!rebooted)
-                owners_sync(&d->owners, d->world, END_OWNER_GONE_WHILE_AWAY);
+                turn_watch_processes(d, END_OWNER_GONE_WHILE_AWAY);
 }
 
 static void on_before_sleep(uv_prepare_t *prepare)
@@ -327,7 +327,8 @@ static int start(struct daemon *d, struct error *err)
         r = eyes_link_new(&d->eyes, &d->loop, program, d->conf.eyes_deadline_ms, &eyes, err);
         if (r < 0)
                 return r;
-        owners_init(&d->owners, &d->loop, &d->processes, owner_submit, d);
+        owners_init(&d->owners, OWNERS_OF_LEASES, &d->loop, &d->processes, owner_submit, d);
+        owners_init(&d->roots, ROOTS_OF_LEASES, &d->loop, &d->processes, owner_submit, d);
         log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
                  d->world->n_leases, (unsigned long long) restored.n_records);
         tell_what_changed(d, &restored);
@@ -352,6 +353,7 @@ static void close_daemon(struct daemon *d)
         if (d->eyes)
                 eyes_link_stop(d->eyes);
         owners_close(&d->owners);
+        owners_close(&d->roots);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
                 uv_close(handles[i], NULL);
         (void) uv_run(&d->loop, UV_RUN_DEFAULT);

@@ -15,17 +15,24 @@ struct owner_watch {
         bool gone;
 };
 
-void owners_init(struct owners *o, uv_loop_t *loop, const struct process_source *processes, owners_submit_fn *submit,
-                 void *ctx)
+void owners_init(struct owners *o, enum owners_role role, uv_loop_t *loop, const struct process_source *processes,
+                 owners_submit_fn *submit, void *ctx)
 {
+        o->role = role;
         o->loop = loop;
         o->processes = processes;
         o->submit = submit;
         o->ctx = ctx;
 }
 
-static void tell_gone(struct owners *o, uint64_t lease_id, enum end_reason end)
+static void tell_gone(struct owners *o, struct identity who, uint64_t lease_id, enum end_reason end)
 {
+        if (o->role == ROOTS_OF_LEASES) {
+                struct input ended = { .kind = INPUT_PROCESS_ENDED, .process_ended = who };
+                o->submit(o->ctx, &ended);
+                return;
+        }
+
         struct input input = {
                 .kind = INPUT_OWNER_ENDED,
                 .call = { .lease_id = lease_id, .by_system = true, .end_reason = (uint8_t) end },
@@ -43,7 +50,7 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
         w->gone = true;
         for (uint32_t row = 0; row < w->owners->n_rows; row++)
                 if (w->owners->watch[row] == w)
-                        tell_gone(w->owners, w->owners->lease_id[row], END_OWNER_EXITED);
+                        tell_gone(w->owners, w->who, w->owners->lease_id[row], END_OWNER_EXITED);
 }
 
 /* 1: gone; 0: held by a pidfd of exactly this process; negative errno: could not be tried. */
@@ -129,10 +136,12 @@ static struct owner_watch *add(struct owners *o, struct identity who, int *ret_s
         return w;
 }
 
-static bool row_is_watched(const struct world *world, uint32_t row)
+static bool row_is_watched(const struct owners *o, const struct world *world, uint32_t row)
 {
         const struct lease *l = &world->leases[row];
 
+        if (o->role == ROOTS_OF_LEASES)
+                return row < world->n_leases && world->lease_ids[row] != 0 && l->root_living;
         return row < world->n_leases && world->lease_ids[row] != 0 && l->binding.kind == BINDING_PROCESS &&
                !l->owner_gone && l->state != LEASE_DRAINING;
 }
@@ -150,7 +159,8 @@ static void forget_row(struct owners *o, uint32_t row)
 static void watch_row(struct owners *o, const struct world *world, uint32_t row, enum end_reason end)
 {
         uint64_t id = world->lease_ids[row];
-        struct identity who = world->leases[row].binding.owner;
+        const struct binding *binding = &world->leases[row].binding;
+        struct identity who = o->role == ROOTS_OF_LEASES ? binding->root : binding->owner;
         struct owner_watch *w = find(o, who);
         int state = 0;
 
@@ -168,7 +178,7 @@ static void watch_row(struct owners *o, const struct world *world, uint32_t row,
         if (w)
                 w->n_leases++;
         if (!w || w->gone)
-                tell_gone(o, id, w ? END_OWNER_EXITED : end);
+                tell_gone(o, who, id, w ? END_OWNER_EXITED : end);
 }
 
 void owners_sync(struct owners *o, const struct world *world, enum end_reason end)
@@ -177,13 +187,13 @@ void owners_sync(struct owners *o, const struct world *world, enum end_reason en
 
         o->incomplete = false;
         for (uint32_t row = 0; row < n; row++) {
-                bool wanted = row_is_watched(world, row);
+                bool wanted = row_is_watched(o, world, row);
                 if (o->lease_id[row] != 0 && (!wanted || o->lease_id[row] != world->lease_ids[row]))
                         forget_row(o, row);
         }
         o->n_rows = world->n_leases;
         for (uint32_t row = 0; row < o->n_rows; row++)
-                if (o->lease_id[row] == 0 && row_is_watched(world, row))
+                if (o->lease_id[row] == 0 && row_is_watched(o, world, row))
                         watch_row(o, world, row, end);
 }
 

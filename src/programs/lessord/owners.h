@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The processes that leases are bound to, each held by one pidfd: when it becomes readable the process is gone, and every
- * lease of it is told so in the same turn (failures F45). What is watched follows from the world, not from what happened:
+ * The processes that leases are bound to, and the commands that run under them, each held by one pidfd: when it becomes
+ * readable the process is gone, and the core is told so in the same turn (failures F45). What is watched follows from the world, not from what happened:
  * owners_sync() compares row by row, so a restart or a world that was read again needs nothing special.
  */
 #include <uv.h>
@@ -14,8 +14,14 @@ typedef void owners_submit_fn(void *ctx, const struct input *input);
 
 struct owner_watch;
 
+enum owners_role {
+        OWNERS_OF_LEASES, /* binding.owner: its end is the lease's, or leaves it orphaned */
+        ROOTS_OF_LEASES,  /* binding.root: while it lives, a lease without its owner goes on */
+};
+
 struct owners {
         uv_loop_t *loop;
+        enum owners_role role;
         const struct process_source *processes;
         owners_submit_fn *submit;
         void *ctx;
@@ -27,8 +33,8 @@ struct owners {
         struct owner_watch *watch[LEASES_MAX];
 };
 
-void owners_init(struct owners *o, uv_loop_t *loop, const struct process_source *processes, owners_submit_fn *submit,
-                 void *ctx);
+void owners_init(struct owners *o, enum owners_role role, uv_loop_t *loop, const struct process_source *processes,
+                 owners_submit_fn *submit, void *ctx);
 /* @end: what is said of owners that are found gone already. */
 void owners_sync(struct owners *o, const struct world *world, enum end_reason end);
 void owners_close(struct owners *o); /* closes the handles; the loop has to run once more */

@@ -275,10 +275,16 @@ static void act(struct daemon *d)
                 leases_changed = leases_changed || a->lease_id != 0;
         }
         if (leases_changed)
-                owners_sync(&d->owners, d->world, END_OWNER_EXITED);
+                turn_watch_processes(d, END_OWNER_EXITED);
         if (d->api) /* not before the door is open (main.c) */
                 api_server_on_actions(d->api, b->items, b->n);
         batch_reset(b);
+}
+
+void turn_watch_processes(struct daemon *d, enum end_reason end)
+{
+        owners_sync(&d->roots, d->world, end);
+        owners_sync(&d->owners, d->world, end);
 }
 
 /* ---- how often to look ---- */
@@ -290,8 +296,8 @@ static void on_tick(uv_timer_t *timer)
 
         if (d->store_failed)
                 return;
-        if (d->owners.incomplete)
-                owners_sync(&d->owners, d->world, END_OWNER_EXITED);
+        if (d->owners.incomplete || d->roots.incomplete)
+                turn_watch_processes(d, END_OWNER_EXITED);
         daemon_submit(d, &tick);
 }
 
