@@ -11,6 +11,8 @@
 #include "base/number.h"
 #include "placement/pick.h"
 
+enum { UNSETTLED_AGAIN_MS = 100 };
+
 struct pass {
         struct world *world;
         struct actions *out;
@@ -344,6 +346,16 @@ static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const 
         tell_wait(p, e, &why, false);
 }
 
+/* After a look that cannot be used: at once for whoever comes newly, else soon. Where lists are refused, or a card never
+ * comes to rest, looking would be all that anybody does. The eyes tell of a change by themselves meanwhile. */
+static bool wants_look(const struct world *w, const struct device *dev, const struct entry *e)
+{
+        bool was_just_looked_at = dev->reading_ms != 0 && dev->reading_ms >= dev->changed_ms && !dev->settled &&
+                                  u64_sub0(w->now_ms, dev->reading_ms) < UNSETTLED_AGAIN_MS;
+
+        return w->eyes_answering && (!was_just_looked_at || e->wait_kind != WAIT_READING);
+}
+
 static void wait_for_reading(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
 {
         const struct device *dev = &p->world->devices[device];
@@ -353,7 +365,7 @@ static void wait_for_reading(struct pass *p, struct entry *e, uint32_t device, c
         wait.starts = false;
         wait.rule = dev->settled || dev->reading_ms == 0 ? RULE_READING_STALE : RULE_READING_UNSETTLED;
         p->lanes[device].pending = true;
-        if (p->world->eyes_answering)
+        if (wants_look(p->world, dev, e))
                 actions_read(p->world, p->out, device);
         if (!must_tell(p, e, (enum rule) wait.rule, false))
                 return;
