@@ -60,6 +60,15 @@ static uint64_t lease_id_of(const struct world *w, struct ref ref)
         return w->leases[ref.index].id;
 }
 
+static void take_away(uint64_t *ceiling, struct reason *why, enum blocker_kind kind, uint64_t bytes)
+{
+        if (bytes == 0)
+                return;
+        *ceiling = u64_sub0(*ceiling, bytes);
+        if (why)
+                reason_add_blocker(why, &(struct blocker){ .kind = (uint8_t) kind, .bytes = bytes });
+}
+
 uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct reason *why)
 {
         const struct device *dev = &w->devices[device];
@@ -67,12 +76,8 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
 
         if (why)
                 why->total_bytes = ceiling;
-        if (dev->driver_own_known && dev->driver_own_bytes != 0) {
-                ceiling = u64_sub0(ceiling, dev->driver_own_bytes);
-                if (why)
-                        reason_add_blocker(why,
-                                           &(struct blocker){ .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
-        }
+        take_away(&ceiling, why, BLOCKER_DRIVER, dev->driver_own_known ? dev->driver_own_bytes : 0);
+        take_away(&ceiling, why, BLOCKER_KEPT_FREE, device_kept_free_bytes(w, device));
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 const struct holder *h = &w->holders[i];
                 if (h->kind == HOLDER_NONE || h->device != device)
@@ -138,7 +143,7 @@ static struct blocker blocker_from(const struct world *w, const struct holder *h
 void reason_add_holders(struct reason *why, const struct world *w, uint32_t device)
 {
         const struct device *dev = &w->devices[device];
-        uint64_t unattributed = device_unattributed_bytes(w, device);
+        uint64_t unattributed = device_unattributed_bytes(w, device), kept_free = device_kept_free_bytes(w, device);
 
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 const struct holder *h = &w->holders[i];
@@ -149,6 +154,8 @@ void reason_add_holders(struct reason *why, const struct world *w, uint32_t devi
         }
         if (dev->driver_own_known && dev->driver_own_bytes != 0)
                 reason_add_blocker(why, &(struct blocker){ .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
+        if (kept_free != 0)
+                reason_add_blocker(why, &(struct blocker){ .kind = BLOCKER_KEPT_FREE, .bytes = kept_free });
         if (unattributed != 0)
                 reason_add_blocker(why, &(struct blocker){ .kind = BLOCKER_UNATTRIBUTED, .bytes = unattributed });
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a device can ever give (design 4.2, "never fits"): T − what the driver keeps with no process listed − display −
- * protected − endless pins − tenants without a way out − for each other tenant the smallest floor of its ways out, at most
- * what it holds. Strangers and leases may end: they do not lower it.
+ * What a device can ever give (design 4.2, "never fits"): T − kept free − what the driver keeps with no process listed −
+ * display − protected − endless pins − tenants without a way out − for each other tenant the smallest floor of its ways
+ * out, at most what it holds. Strangers and leases may end: they do not lower it.
  */
 #include "model/reason.h"
 #include "model/world.h"

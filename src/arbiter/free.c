@@ -75,6 +75,7 @@ void sums_of_device(const struct world *world, uint32_t device, struct sums *ret
                 .used_known = dev->used_known,
                 .per_process_known = dev->per_process_known,
                 .driver_own_bytes = dev->driver_own_known ? dev->driver_own_bytes : 0,
+                .kept_free_bytes = device_kept_free_bytes(world, device),
         };
         for (uint32_t i = 0; i < world->n_holders; i++)
                 if (world->holders[i].kind != HOLDER_NONE && world->holders[i].device == device)
@@ -86,7 +87,7 @@ uint64_t sums_residue_bytes(const struct sums *s)
         return u64_sub0(s->used_bytes, u64_add_sat(s->driver_own_bytes, s->known_used_bytes));
 }
 
-uint64_t sums_committed_bytes(const struct sums *s)
+static uint64_t taken_and_promised_bytes(const struct sums *s)
 {
         if (!s->used_known)
                 return s->reserved_bytes; /* against an administrator's budget, or for show */
@@ -98,6 +99,11 @@ uint64_t sums_committed_bytes(const struct sums *s)
         uint64_t hidden_bytes = u64_sub0(s->unknown_reserved_bytes, sums_residue_bytes(s));
         return u64_max(s->reserved_bytes,
                        u64_add_sat(s->used_bytes, u64_add_sat(s->known_untaken_bytes, hidden_bytes)));
+}
+
+uint64_t sums_committed_bytes(const struct sums *s)
+{
+        return u64_add_sat(taken_and_promised_bytes(s), s->kept_free_bytes);
 }
 
 uint64_t sums_free_bytes(const struct sums *s)
@@ -145,4 +151,9 @@ uint64_t device_display_bytes(const struct world *world, uint32_t device)
                         return u64_max(h->reserved_bytes, h->used_bytes);
         }
         return 0;
+}
+
+uint64_t device_kept_free_bytes(const struct world *world, uint32_t device)
+{
+        return world->devices[device].budget_bytes != 0 ? 0 : world->config.kept_free_bytes;
 }

@@ -5,6 +5,7 @@
  *
  *   committed = max( Σ r,  U + Σ_known max(0, r − u) + max(0, R_unknown − residue) )    residue = max(0, U − driver − Σ_known u)
  *
+ * plus what is kept free on this platform (F33).
  * With no per-process figures at all: max(U, Σ r of holders) + claims + uncollected grants. Without a device figure: Σ r
  * against an administrator's budget, or nothing. Worked examples: tests/unit/test_free.c (A1 … A10).
  */
@@ -20,6 +21,7 @@ struct sums {
         bool used_known;
         bool per_process_known;
         uint64_t driver_own_bytes;
+        uint64_t kept_free_bytes;        /* committed to nobody, and never granted */
         uint64_t reserved_bytes;         /* Σ r, claims and uncollected grants included */
         uint64_t promised_bytes;         /* of it: claims and uncollected grants */
         uint64_t known_used_bytes;       /* Σ_known u */
@@ -41,5 +43,7 @@ uint64_t device_unattributed_bytes(const struct world *world, uint32_t device);
 uint64_t device_free_bytes(const struct world *world, uint32_t device);
 uint64_t device_committed_bytes(const struct world *world, uint32_t device);
 uint64_t device_display_bytes(const struct world *world, uint32_t device);
+/* Kept free by configuration; nothing where an administrator's budget says what may be given. */
+uint64_t device_kept_free_bytes(const struct world *world, uint32_t device);
 /* Usable for grants at all: healthy, with a figure or a budget. */
 bool device_is_usable(const struct device *device);

@@ -20,6 +20,7 @@ struct config {
         uint64_t over_use_bytes;     /* beyond its reservation a lease may use (256 MiB) */
         uint64_t over_use_ms;        /* for so long (30 s) before it is warned of */
         uint64_t display_bytes;      /* reservation of the display on a card with graphics clients (1 GiB) */
+        uint64_t kept_free_bytes;    /* never granted on any device; 0, or what the platform needs (WSL: 2 GiB, F33) */
         uint64_t ledger_cap_bytes;   /* host memory for parked work (32 GiB) */
         uint64_t thaw_slack_ppm;     /* a thaw needs its bytes plus so many millionths of the device (20000 = 2 %) */
         uint32_t margin;             /* levels more important a demander must be (1) */

@@ -66,11 +66,12 @@ const char *rule_name(enum rule rule)
 const char *blocker_kind_name(enum blocker_kind kind)
 {
         static const char *const names[BLOCKER_KIND_N] = {
-                [BLOCKER_NONE] = "none",         [BLOCKER_DRIVER] = "driver",
-                [BLOCKER_DISPLAY] = "display",   [BLOCKER_LEASE] = "lease",
-                [BLOCKER_TENANT] = "tenant",     [BLOCKER_CLAIM] = "claim",
-                [BLOCKER_STRANGER] = "stranger", [BLOCKER_UNATTRIBUTED] = "unattributed",
-                [BLOCKER_PINNED] = "pinned",     [BLOCKER_PROTECTED] = "protected",
+                [BLOCKER_NONE] = "none",           [BLOCKER_DRIVER] = "driver",
+                [BLOCKER_DISPLAY] = "display",     [BLOCKER_LEASE] = "lease",
+                [BLOCKER_TENANT] = "tenant",       [BLOCKER_CLAIM] = "claim",
+                [BLOCKER_STRANGER] = "stranger",   [BLOCKER_UNATTRIBUTED] = "unattributed",
+                [BLOCKER_PINNED] = "pinned",       [BLOCKER_PROTECTED] = "protected",
+                [BLOCKER_KEPT_FREE] = "kept-free",
         };
         return kind < BLOCKER_KIND_N ? names[kind] : "?";
 }
@@ -133,6 +134,7 @@ static void say_blocker(struct text *t, const struct blocker *b, uint64_t now_ms
         case BLOCKER_DISPLAY:
         case BLOCKER_TENANT:
         case BLOCKER_UNATTRIBUTED:
+        case BLOCKER_KEPT_FREE:
         case BLOCKER_KIND_N:
                 say(t, "%s ", blocker_kind_name((enum blocker_kind) b->kind));
         }

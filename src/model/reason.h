@@ -77,6 +77,7 @@ enum blocker_kind {
         BLOCKER_UNATTRIBUTED,
         BLOCKER_PINNED,
         BLOCKER_PROTECTED,
+        BLOCKER_KEPT_FREE, /* by configuration, whoever asks */
         BLOCKER_KIND_N,
 };
 

@@ -491,6 +491,17 @@ int proc_read_boot_id(const char *root, char ret_id[PROC_BOOT_ID_SIZE])
         return r < 0 ? r : proc_parse_boot_id(buf, n, ret_id);
 }
 
+bool proc_kernel_is_wsl(const char *root)
+{
+        char buf[256];
+        size_t n = 0;
+
+        if (read_below(root, "sys/kernel/osrelease", buf, sizeof(buf) - 1, &n) < 0)
+                return false;
+        buf[n] = '\0';
+        return strcasestr(buf, "microsoft") != NULL; /* WSL 1 writes it with a capital */
+}
+
 bool proc_sees_host_pids(const char *root)
 {
         char path[PATH_MAX], target[64];

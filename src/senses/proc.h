@@ -78,4 +78,6 @@ int proc_read_status(int pid_fd, struct proc_status *ret);
 int proc_read_mem_available(const char *root, uint64_t *ret_bytes);
 int proc_read_boot_id(const char *root, char ret_id[PROC_BOOT_ID_SIZE]);
 /* True when this process sees the host's pids: its pid namespace is the initial one. False also when unknown. */
+/* The kernel is Windows' own ("…-microsoft-standard-WSL2"): false when its release cannot be read. */
+bool proc_kernel_is_wsl(const char *root);
 bool proc_sees_host_pids(const char *root);

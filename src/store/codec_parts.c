@@ -5,7 +5,7 @@
 CODEC_GUARDS_ON
 
 /* Enums travel as numbers. One more at the end: raise the number here. One taken out, put between or moved: CODEC_VERSION too. */
-_Static_assert(RULE_N == 48 && END_REASON_N == 12 && BLOCKER_KIND_N == 10 && ACTION_KIND_N == 16 && INPUT_KIND_N == 14,
+_Static_assert(RULE_N == 48 && END_REASON_N == 12 && BLOCKER_KIND_N == 11 && ACTION_KIND_N == 16 && INPUT_KIND_N == 14,
                "an enum that the journal keeps has changed");
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 8 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
@@ -44,6 +44,7 @@ CODEC_STRUCT(binding, BINDING_FIELDS, 56)
         F(S, U64, over_use_bytes, 0)                                                                                   \
         F(S, U64, over_use_ms, 0)                                                                                      \
         F(S, U64, display_bytes, 0)                                                                                    \
+        F(S, U64, kept_free_bytes, 0)                                                                                  \
         F(S, U64, ledger_cap_bytes, 0)                                                                                 \
         F(S, U64, thaw_slack_ppm, 0)                                                                                   \
         F(S, U32, margin, 0)                                                                                           \
@@ -52,7 +53,7 @@ CODEC_STRUCT(binding, BINDING_FIELDS, 56)
         F(S, BELOW32, leases_max, LEASES_MAX + 1)                                                                      \
         F(S, BELOW32, entries_max, ENTRIES_MAX + 1)                                                                    \
         F(S, U32, waiting_per_user_max, 0)
-CODEC_STRUCT(config, CONFIG_FIELDS, 136)
+CODEC_STRUCT(config, CONFIG_FIELDS, 144)
 
 #define PROCESS_FIELDS(F, S)                                                                                           \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -407,3 +407,35 @@ def test_F29_managed_memory_that_nobody_declared_is_never_lent_twice(place):
     assert place.device()["unattributed_bytes"] == GIB and place.device()["free_bytes"] == 0  # 3 - (1 + 2)
     assert place.ask("1M", mode="now").problem == "would-wait"
     assert living(place, hog) and place.lease(lease).json["state"] == "active"
+
+
+# ---- the platform ----
+
+def test_F33_under_wsl_a_margin_of_each_card_is_never_granted(bare):
+    in_wsl = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/sys/kernel/osrelease && exec "$@"',
+              os.path.join(bare.dir, "osrelease")]
+    with open(in_wsl[-1], "w", encoding="ascii") as file:
+        file.write("5.15.153.1-microsoft-standard-WSL2\n")
+    if not shutil.which("unshare") or subprocess.run([*in_wsl, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("no mounts for this user here")
+
+    def start():
+        with open(os.path.join(bare.dir, "lessord.err"), "ab") as err:
+            bare.daemon = subprocess.Popen([*in_wsl, SIMGPU, "run", "--", LESSORD, "--dir", bare.home], env=bare.env,
+                                           stdin=subprocess.DEVNULL, stdout=err, stderr=err)
+        n = bare.log().count("lessord: ready socket=")
+        until("it is ready", lambda: bare.log().count("lessord: ready socket=") > n)
+    start()
+    assert bare.device()["free_bytes"] == bare.device()["ceiling_bytes"] == GIB  # 3 GiB, 2 of them kept free
+    never = bare.ask(GIB + 1)
+    assert never.problem == "never-fits" and never.json["ceiling_bytes"] == GIB
+    assert [(b["kind"], b["bytes"]) for b in never.json["blockers"]] == [("kept-free", 2 * GIB)]
+    a = bare.ask("1G", mode="now")
+    assert a.status == 201 and bare.device()["free_bytes"] == 0
+    assert bare.stop() == 0
+    bare.conf("wsl_margin = 512M\n")
+    start()
+    assert bare.device()["free_bytes"] == GIB + 512 * MIB and bare.lease(a.json["id"]).json["state"] == "active"
+    assert bare.stop() == 0
+    bare.start()  # the same folder elsewhere: the margin is of the platform
+    assert bare.device()["free_bytes"] == 2 * GIB

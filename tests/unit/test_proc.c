@@ -223,6 +223,41 @@ static void memory_and_boot_id_are_read_strictly(void **state)
         assert_int_equal(proc_parse_boot_id("B7f2b1f2-9d5e-4d8c-a0d6-2f6f8b6f1a2b", 36, id), -EBADMSG);
 }
 
+static void F33_kernel_of_windows_is_told_by_its_release(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *release;
+                bool wsl;
+        } rows[] = {
+                { "5.15.153.1-microsoft-standard-WSL2\n", true },
+                { "4.4.0-19041-Microsoft\n", true },
+                { "6.1.0-18-amd64\n", false },
+                { "", false },
+        };
+        char root[] = "/tmp/lessor-proc-XXXXXX", folder[64], path[96];
+
+        assert_non_null(mkdtemp(root));
+        assert_false(proc_kernel_is_wsl(root)); /* it cannot be read */
+        (void) snprintf(folder, sizeof(folder), "%s/sys", root);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        (void) snprintf(folder, sizeof(folder), "%s/sys/kernel", root);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        (void) snprintf(path, sizeof(path), "%s/osrelease", folder);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                FILE *f = fopen(path, "we");
+                assert_non_null(f);
+                assert_true(fputs(rows[i].release, f) >= 0);
+                assert_int_equal(fclose(f), 0);
+                assert_int_equal(proc_kernel_is_wsl(root), rows[i].wsl);
+        }
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(folder), 0);
+        *strrchr(folder, '/') = '\0';
+        assert_int_equal(rmdir(folder), 0);
+        assert_int_equal(rmdir(root), 0);
+}
+
 static void environment_variable_is_found_by_its_whole_name(void **state)
 {
         (void) state;
@@ -491,6 +526,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(cgroup_path_comes_from_the_unified_line),
                 cmocka_unit_test(cgroup_mount_is_found_beside_the_old_hierarchies),
                 cmocka_unit_test(memory_and_boot_id_are_read_strictly),
+                cmocka_unit_test(F33_kernel_of_windows_is_told_by_its_release),
                 cmocka_unit_test(environment_variable_is_found_by_its_whole_name),
                 cmocka_unit_test(process_identified_is_described_and_held),
                 cmocka_unit_test(process_that_ended_is_nobody),

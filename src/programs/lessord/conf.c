@@ -38,6 +38,7 @@ static const struct key {
         { "slot_warning", KIND_SPAN, AT(core.slot_warning_ms), 0, DAY_MS, "warning before a slot ends" },
         { "display", KIND_AMOUNT, AT(core.display_bytes), 0, SIZE_BYTES_MAX,
           "kept for the display on a card with graphics clients" },
+        { "wsl_margin", KIND_AMOUNT, AT(wsl_margin_bytes), 0, SIZE_BYTES_MAX, "kept free on each card under WSL" },
         { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
         { "thaw_slack_ppm", KIND_COUNT64, AT(core.thaw_slack_ppm), 0, 1000000,
           "a thaw needs its bytes plus so many millionths of the device" },
@@ -59,6 +60,7 @@ enum { KEYS_N = sizeof(keys) / sizeof(keys[0]) };
 void conf_defaults(struct conf *conf)
 {
         *conf = (struct conf){ .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
+        conf->wsl_margin_bytes = UINT64_C(2) << 30; /* residency was seen to fail with that much shown free */
         config_defaults(&conf->core);
 }
 

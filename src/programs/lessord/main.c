@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/notify.h"
+#include "senses/proc.h"
 
 enum {
         EXIT_USAGE = 2,
@@ -414,6 +415,8 @@ int main(int argc, char **argv)
                 log_error("%s", err.msg);
                 return EXIT_REFUSED;
         }
+        if (proc_kernel_is_wsl("/proc"))
+                d.conf.core.kept_free_bytes = d.conf.wsl_margin_bytes;
         d.started_wall_ms = clock_now_wall_ms();
         init_loop(&d);
         if (start(&d, &err) < 0) {
