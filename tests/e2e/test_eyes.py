@@ -351,6 +351,56 @@ def test_F25_lease_of_a_lost_card_can_be_released(house):
     assert place.lease(a).status == 410 and devices(place)[1]["reserved_bytes"] == 0
 
 
+@pytest.fixture
+def bed(bare):
+    """A daemon on a machine that can be put to sleep: sleep(8 * 3600)."""
+    shim = os.path.join(BUILD, "tests", "e2e", "libsleepy_clock.so")
+    if not os.path.exists(shim):
+        pytest.skip("built with sanitizers, which are to be the first library")
+    slept = os.path.join(bare.dir, "slept")
+
+    def sleep(seconds):
+        with open(slept + ".new", "w", encoding="ascii") as file:
+            file.write(str(seconds))
+        os.rename(slept + ".new", slept)
+    sleep(0)
+    bare.sleep = sleep
+    bare.env |= {"SLEEPY_CLOCK": slept, "LD_PRELOAD": shim}
+    bare.conf("poll = 60s\npoll_idle = 60s\n")  # what is noticed is noticed by the daemon's own turn
+    bare.start()
+    return bare
+
+
+def test_F26_sleep_ends_no_lease_and_what_was_read_before_it_grants_nothing(bed):
+    hog, lease = leased_hog(bed, "1G")
+    short = bed.ask("256M", mode="now", bind={"to": "heartbeat", "ttl_ms": 60000}, **{"for": "1h"}).json["id"]
+    looked_anew(bed)  # a look that is younger than a second
+    bed.fault("nvml-error", "999", "--symbol", "nvmlInit*")
+    bed.sleep(8 * 3600)
+    waits = bed.ask("256M", mode="queue").json
+    assert waits["state"] == "queued", waits
+    until("the driver is said to be away", lambda: gpu(bed) == "stale")
+    assert "event=slept for_ms=28800" in bed.log() and "NVML does not start: UNKNOWN (999)" in bed.log()
+    assert bed.lease(waits["id"]).json["state"] == "queued"
+    assert [bed.lease(x).json["state"] for x in (lease, short)] == ["active"] * 2
+    bed.fault("clear")
+    until("what waited is granted", lambda: bed.lease(waits["id"]).json["state"] == "granted")
+    assert [bed.lease(x).json["state"] for x in (lease, short)] == ["active"] * 2 and living(bed, hog)
+    assert [e["rule"] for e in bed.events(limit=1000) if e["kind"] == "eyes"] == ["eyes-stale", "eyes-back"]
+    assert len(bed.eyes()) == 1 and bed.log().count("event=eyes-started") == 1
+
+
+def test_F26_driver_is_initialised_once_after_each_sleep(bed):
+    for n in range(1, 4):
+        bed.sleep(n * 3600)
+        until("it is noticed", lambda n=n: (looked_anew(bed), bed.log().count("event=slept") == n)[1])
+        until("and over", lambda: gpu(bed) == "ok")
+        for _ in range(5):
+            looked_anew(bed)
+    assert bed.log().count("event=slept") == 3
+    assert bed.log().count("event=eyes-started") == 1 and bed.log().count("event=eyes-failed") == 0
+
+
 def test_F27_what_is_granted_by_uuid_is_used_there_whatever_the_programs_call_it(house):
     place = house("--gpus", "2", "--memory", "3G", "--reverse-cuda")
     place.start()

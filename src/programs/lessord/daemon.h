@@ -22,6 +22,7 @@
 
 enum {
         TICK_MS = 1000,
+        SLEPT_MS = 2000, /* beyond what reading two clocks one after the other can differ */
         STORE_RETRY_FIRST_MS = 100,
         STORE_RETRY_MOST_MS = 1000,
 };
@@ -48,10 +49,11 @@ struct daemon {
         int lock_fd;
         uint64_t started_wall_ms;
         int exit_status;
-        bool ready, stopping;
+        bool ready, stopping, asleep_known;
 
         /* one reading of the clocks a turn; 0 = not read yet */
         uint64_t now_ms, wall_ms;
+        uint64_t asleep_ms; /* as of the last reading */
         struct inputs inputs;
         struct batch batch;
         uv_prepare_t before_sleep; /* the loop may sleep now: the clocks are read anew after it */

@@ -52,8 +52,9 @@ struct eyes_link {
         uint64_t backoff_ms;
 
         bool has_hello;
-        bool answered; /* this process has shown that the driver answers */
-        bool looked;   /* and has looked at everything once */
+        bool told, told_answering; /* the core, by us */
+        bool answered;             /* this process has shown that the driver answers */
+        bool looked;               /* and has looked at everything once */
         uint64_t started_ms;
         uint64_t answered_ms; /* CLOCK_MONOTONIC of the last answer of any process; 0 = never */
         struct eyes_hello hello;
@@ -83,11 +84,13 @@ static bool is_answering(const struct eyes_link *e)
 
 static void tell_answering(struct eyes_link *e, bool answering)
 {
-        const struct world *w = e->host.world(e->host.ctx);
         struct input input = { .kind = INPUT_EYES, .eyes = { .answering = answering } };
 
-        if (w->eyes_answering == answering)
+        /* What was told last may not have been stepped yet: the world is only asked before the first time. */
+        if ((e->told ? e->told_answering : e->host.world(e->host.ctx)->eyes_answering) == answering)
                 return;
+        e->told = true;
+        e->told_answering = answering;
         if (!answering)
                 input.eyes.silent_since_ms =
                         e->host.of_monotonic(e->host.ctx, e->answered_ms ? e->answered_ms : clock_now_ms());
@@ -192,6 +195,13 @@ static void ask(struct eyes_link *e, const char *uuid, bool ordered)
 void eyes_link_read(struct eyes_link *e, const char *uuid)
 {
         ask(e, uuid, true);
+}
+
+void eyes_link_slept(struct eyes_link *e)
+{
+        tell_answering(e, false);
+        e->answered = false;
+        ask(e, "", true);
 }
 
 static void on_ping(uv_timer_t *timer)

@@ -22,11 +22,26 @@
 
 static struct actions out; /* 2 MiB, mostly never touched; one thread */
 
+/* World time stands still while the machine sleeps, so a reading of before would pass for a young one (F26). */
+static void notice_sleep(struct daemon *d)
+{
+        uint64_t asleep_ms = clock_asleep_ms();
+        bool slept = d->asleep_known && asleep_ms > d->asleep_ms + SLEPT_MS;
+
+        d->asleep_known = true;
+        if (slept)
+                log_info("event=slept for_ms=%" PRIu64, asleep_ms - d->asleep_ms);
+        d->asleep_ms = asleep_ms;
+        if (slept && d->eyes)
+                eyes_link_slept(d->eyes);
+}
+
 uint64_t daemon_now_ms(struct daemon *d)
 {
         if (d->now_ms == 0) {
                 d->now_ms = world_clock_now_ms(&d->clock);
                 d->wall_ms = clock_now_wall_ms();
+                notice_sleep(d); /* first of this turn: what it submits stands before what the turn brought */
         }
         return d->now_ms;
 }
