@@ -12,7 +12,7 @@ static const struct {
         const char *cure;
 } refusals[] = {
         { RULE_NEVER_FITS, 422, "never-fits", "ask for less" },
-        { RULE_WOULD_WAIT, 409, "would-wait", "wait for it (mode wait or queue), or try again later" },
+        { RULE_WOULD_WAIT, 409, "would-wait", "let it wait, or try again later" },
         { RULE_PRIORITY_CEILING, 403, "priority-ceiling", "ask for a larger priority number" },
         { RULE_URGENT_NEEDS_SLOT, 403, "urgent-needs-slot",
           "say for how long (for) and how it may be taken back "
@@ -21,6 +21,7 @@ static const struct {
         { RULE_LIMIT_LEASES, 429, "limit-leases", "release some, or try again later" },
         { RULE_LIMIT_ENTRIES, 429, "limit-entries", "try again later" },
         { RULE_LIMIT_WAITING_PER_USER, 429, "limit-waiting-per-user", "cancel some that wait, or try again later" },
+        { RULE_LIMIT_LEASES_PER_USER, 429, "limit-leases-per-user", "release some, or try again later" },
         { RULE_LIMIT_USERS, 429, "limit-users", "try again later" },
         { RULE_NO_DEVICES, 422, "no-devices", "check the driver (/healthz says what is seen of it)" },
         { RULE_NOT_FOUND, 404, "not-found", "see /api/leases" },

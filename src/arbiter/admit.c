@@ -17,6 +17,8 @@ struct pass {
         struct world *world;
         struct actions *out;
         struct newcomer *newcomer;
+        bool by_time; /* nothing came in but the time */
+        uint64_t ledger_room_bytes;
         uint32_t place; /* of the entry being looked at */
         uint32_t n_waiting;
         struct lane lanes[DEVICES_MAX];
@@ -127,6 +129,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
                 lease->backfilled = true;
                 lease->backfill_for = world_entry_ref(w, lane->head);
                 lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
+                p->ledger_room_bytes -= lease->ledger_set_aside_bytes;
         }
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
@@ -171,6 +174,8 @@ static enum wait_kind wait_kind_of(enum rule rule)
                 return WAIT_NO_ROOM_BEHIND;
         case RULE_HEAD_BLOCKS:
                 return WAIT_BLOCKED;
+        case RULE_ABOVE_CEILING:
+                return WAIT_ABOVE_CEILING;
         case RULE_NO_USABLE_DEVICE:
                 return WAIT_NO_DEVICE;
         case RULE_ON_HOLD:
@@ -179,12 +184,16 @@ static enum wait_kind wait_kind_of(enum rule rule)
         return WAIT_NO_ROOM;
 }
 
+static bool is_newcomer(const struct pass *p, const struct entry *e)
+{
+        return p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(p->world, e));
+}
+
 /* Is there anybody to tell why it waits: its asker, or the events because that changed (@start_changed: its computed start
  * came, went or moved)? The reason is only made then. */
 static bool must_tell(const struct pass *p, const struct entry *e, enum rule rule, bool start_changed)
 {
-        return e->wait_kind != wait_kind_of(rule) || start_changed || e->no_wait ||
-               (p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(p->world, e)));
+        return e->wait_kind != wait_kind_of(rule) || start_changed || e->no_wait || is_newcomer(p, e);
 }
 
 /* Whoever does not wait is told no: by a look, or by there being nobody to look. */
@@ -251,7 +260,8 @@ static bool keep_blocking(struct pass *p, struct entry *e, bool *ret_blocks)
         return true;
 }
 
-/* Which of its devices is it head of: where it already is, else where it can start first, else the lowest. */
+/* Which of its devices is it head of: where it can start first; where it already is, if that is no later; else the lowest.
+ * A device that waits for a look changes no head, but keeps the one it has. */
 static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *ret_device, struct projection *ret_start)
 {
         const struct world *w = p->world;
@@ -261,22 +271,20 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;
                 struct lane *lane = lane_of(p, d);
-                if (!lane->usable || (lane->head && lane->head != e) || lane->pending ||
-                    e->demand_bytes > device_ceiling_bytes(w, d, NULL))
+                bool is_here = e->is_head && e->head_device == d;
+                if (!lane->usable || (lane->head && lane->head != e) || (lane->pending && !is_here) ||
+                    e->demand_bytes > lane->ceiling_bytes)
                         continue;
 
                 struct projection start;
                 project_start(w, d, &lane->now, e, &start);
-                bool stays = e->is_head && e->head_device == d;
-                bool better = !found || stays || (start.finite && !ret_start->finite) ||
-                              (start.finite && start.start_ms < ret_start->start_ms);
-                if (!better)
+                bool sooner = start.finite && (!ret_start->finite || start.start_ms < ret_start->start_ms);
+                bool as_soon = start.finite == ret_start->finite && start.start_ms == ret_start->start_ms;
+                if (found && !sooner && !(is_here && as_soon))
                         continue;
                 *ret_device = d;
                 *ret_start = start;
                 found = true;
-                if (stays)
-                        break;
         }
         return found;
 }
@@ -328,7 +336,7 @@ static bool become_head(struct pass *p, struct entry *e)
         struct reason why;
         fill_reason(p, &why, device, e, &(struct standing){ .rule = RULE_NO_ROOM });
         why.start_ms = e->start_ms;
-        reason_add_holders(&why, w, device);
+        reason_add_holders(&why, w, device, world_entry_ref(w, e));
         tell_wait(p, e, &why, start_changed);
         return true;
 }
@@ -342,7 +350,7 @@ static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const 
                 return;
         fill_reason(p, &why, device, e, s);
         if (why.rule == RULE_NO_ROOM)
-                reason_add_holders(&why, p->world, device);
+                reason_add_holders(&why, p->world, device, world_entry_ref(p->world, e));
         tell_wait(p, e, &why, false);
 }
 
@@ -356,21 +364,68 @@ static bool wants_look(const struct world *w, const struct device *dev, const st
         return w->eyes_answering && (!was_just_looked_at || e->wait_kind != WAIT_READING);
 }
 
-static void wait_for_reading(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+/* Each of @devices is looked at: one that cannot be read may not keep it from another. */
+static void wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, const struct standing *standings)
 {
-        const struct device *dev = &p->world->devices[device];
-        struct standing wait = *s;
-        struct reason why;
+        struct world *w = p->world;
+        uint32_t first = NO_DEVICE;
+        bool others_wait = false;
 
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(devices & (UINT64_C(1) << d)))
+                        continue;
+                if (first == NO_DEVICE)
+                        first = d;
+                others_wait = others_wait || p->lanes[d].pending;
+                p->lanes[d].pending = true;
+                if (wants_look(w, &w->devices[d], e))
+                        actions_read(w, p->out, d);
+        }
+
+        const struct device *dev = &w->devices[first];
+        struct standing wait = standings[first];
         wait.starts = false;
         wait.rule = dev->settled || dev->reading_ms == 0 ? RULE_READING_STALE : RULE_READING_UNSETTLED;
-        p->lanes[device].pending = true;
-        if (wants_look(p->world, dev, e))
-                actions_read(p->world, p->out, device);
+        if (others_wait && !is_newcomer(p, e) && !e->no_wait)
+                return; /* it waits behind somebody who waits for the look, which is nothing to tell */
         if (!must_tell(p, e, (enum rule) wait.rule, false))
                 return;
-        fill_reason(p, &why, device, e, &wait);
+
+        struct reason why;
+        fill_reason(p, &why, first, e, &wait);
         tell_wait(p, e, &why, false);
+}
+
+/* It fitted when it came, and now what can ever be given is less on each of its devices: told, and it waits on, for what
+ * takes it away may end. */
+static bool is_too_large(struct pass *p, struct entry *e)
+{
+        struct world *w = p->world;
+        uint32_t best = NO_DEVICE;
+        uint64_t best_bytes = 0;
+
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(e->devices & (UINT64_C(1) << d)) || !lane_of(p, d)->usable)
+                        continue;
+                uint64_t bytes = p->lanes[d].ceiling_bytes;
+                if (e->demand_bytes <= bytes)
+                        return false;
+                if (best == NO_DEVICE || bytes > best_bytes) {
+                        best = d;
+                        best_bytes = bytes;
+                }
+        }
+        if (best == NO_DEVICE)
+                return false;
+        if (!must_tell(p, e, RULE_ABOVE_CEILING, false))
+                return true;
+
+        struct reason why = {
+                .rule = RULE_ABOVE_CEILING, .place = p->place, .n_waiting = p->n_waiting, .need_bytes = e->demand_bytes
+        };
+        (void) device_ceiling_bytes(w, best, &why);
+        tell_wait(p, e, &why, false);
+        return true;
 }
 
 static void look_at(struct pass *p, struct entry *e)
@@ -379,7 +434,8 @@ static void look_at(struct pass *p, struct entry *e)
         struct pick picks[DEVICES_MAX];
         struct standing standings[DEVICES_MAX];
         size_t n_picks = 0;
-        uint32_t unread = NO_DEVICE, nearest = NO_DEVICE;
+        uint64_t unread = 0; /* devices it would start on, but for the reading */
+        uint32_t nearest = NO_DEVICE;
 
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)))
@@ -389,14 +445,13 @@ static void look_at(struct pass *p, struct entry *e)
                         continue;
 
                 lane_keep_head(w, d, lane, e);
-                standings[d] = lane_stand(w, lane, e);
+                standings[d] = lane_stand(w, lane, e, p->ledger_room_bytes);
                 if (nearest == NO_DEVICE || standings[d].room_bytes > standings[nearest].room_bytes)
                         nearest = d;
                 if (!standings[d].starts && !(e->no_wait && !lane->fresh))
                         continue;
                 if (!lane->fresh || lane->pending) {
-                        if (unread == NO_DEVICE)
-                                unread = d;
+                        unread |= UINT64_C(1) << d;
                         continue;
                 }
                 picks[n_picks++] = (struct pick){ .device = d, .free_bytes = standings[d].room_bytes };
@@ -415,20 +470,19 @@ static void look_at(struct pass *p, struct entry *e)
                 grant(p, e, device, &standings[device]);
                 return;
         }
-        if (unread != NO_DEVICE) {
-                wait_for_reading(p, e, unread, &standings[unread]);
+        if (unread != 0) {
+                wait_for_reading(p, e, unread, standings);
                 return;
         }
-        if (!become_head(p, e))
+        if (!become_head(p, e) && !is_too_large(p, e))
                 stay_behind(p, e, nearest, &standings[nearest]);
 }
 
-static void say_claim(struct pass *p, uint32_t device, const struct entry *head, uint64_t bytes)
+static void say_claim(struct pass *p, uint32_t device, uint64_t bytes)
 {
         struct action *a = actions_add(p->world, p->out, ACTION_WAITING);
 
         a->device = device;
-        a->lease_id = lease_id_of_entry(p->world, head);
         a->bytes = bytes;
         a->why = (struct reason){ .rule = RULE_CLAIM_CHANGED, .reserved_bytes = bytes };
 }
@@ -474,20 +528,20 @@ static void settle_lane(struct pass *p, uint32_t device)
                 claim->entry = world_entry_ref(w, head);
                 claim->reserved_bytes = want;
         }
-        /* Whatever changes is said, also when only time made it change (ticks without actions are not kept). */
-        changed = changed || want != had_bytes;
-        if (changed && p->out->n == 0)
-                say_claim(p, device, head, want);
+        /* What only time made change is said: ticks without actions are not kept. */
+        if (p->by_time && (changed || want != had_bytes) && p->out->n == 0)
+                say_claim(p, device, want);
 }
 
-void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer)
+void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer, bool by_time)
 {
         uint32_t order[ENTRIES_MAX];
         uint32_t n = queue_order(w, order);
         if (n == 0)
                 return;
 
-        struct pass p = { .world = w, .out = out, .newcomer = newcomer, .n_waiting = n };
+        struct pass p = { .world = w, .out = out, .newcomer = newcomer, .by_time = by_time, .n_waiting = n };
+        p.ledger_room_bytes = ledger_room_bytes(w);
         for (uint32_t i = 0; i < n; i++) /* so that a head that stopped being one is noticed */
                 if (w->entries[order[i]].is_head)
                         (void) lane_of(&p, w->entries[order[i]].head_device);

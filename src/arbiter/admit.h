@@ -16,8 +16,8 @@ struct newcomer {
         struct reason why; /* out: why it waits */
 };
 
-/* @newcomer may be NULL. */
-void admit_pass(struct world *world, struct actions *out, struct newcomer *newcomer);
+/* @newcomer may be NULL. @by_time: this step is a tick, nothing else came in. */
+void admit_pass(struct world *world, struct actions *out, struct newcomer *newcomer, bool by_time);
 
 /* Take an entry out of the queue (granted, cancelled, over), with its claim. */
 void admit_drop_entry(struct world *world, struct entry *entry);

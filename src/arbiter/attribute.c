@@ -31,7 +31,9 @@ static bool is_better(const struct world *w, const struct lease *a, const struct
         return a->id < b->id;
 }
 
-static const struct lease *best_lease(const struct world *w, uint32_t device, struct identity id, uint64_t cgroup_id)
+/* By identity, or with @cgroup_id by that: a cgroup is the client's word, so it counts for its own uid only. */
+static const struct lease *best_lease(const struct world *w, uint32_t device, struct identity id, uint64_t cgroup_id,
+                                      uint32_t uid)
 {
         const struct lease *best = NULL;
 
@@ -42,7 +44,8 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
                 if (!lease_state_holds((enum lease_state) lease->state) || lease->state == LEASE_DRAINING)
                         continue;
 
-                bool matches = cgroup_id != 0 ? lease->binding.cgroup_id == cgroup_id : lease_covers(lease, id);
+                bool matches = cgroup_id != 0 ? lease->binding.cgroup_id == cgroup_id && lease->uid == uid
+                                              : lease_covers(lease, id);
                 if (matches && is_better(w, lease, best, device))
                         best = lease;
         }
@@ -51,12 +54,12 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
 
 struct ref attribute_process(const struct world *w, const struct process *process, uint32_t device)
 {
-        const struct lease *lease = best_lease(w, device, process->identity, 0);
+        const struct lease *lease = best_lease(w, device, process->identity, 0, 0);
 
         if (!lease && process->cgroup_id != 0)
-                lease = best_lease(w, device, process->identity, process->cgroup_id);
+                lease = best_lease(w, device, process->identity, process->cgroup_id, process->uid);
         for (uint32_t i = 0; !lease && i < process->n_ancestors; i++)
-                lease = best_lease(w, device, process->ancestors[i], 0);
+                lease = best_lease(w, device, process->ancestors[i], 0, 0);
         return lease ? world_lease_ref(w, lease) : (struct ref){ 0 };
 }
 
@@ -75,16 +78,18 @@ uint32_t attribute_count_workers(const struct world *w, const struct lease *leas
         return n;
 }
 
-bool attribute_finds_strangers_of(const struct world *w, const struct lease *lease)
+bool attribute_take(struct world *w, const struct lease *lease)
 {
         struct ref ref = world_lease_ref(w, lease);
+        bool taken = false;
 
-        for (uint32_t i = 0; i < w->n_holders; i++) {
-                if (w->holders[i].kind != HOLDER_STRANGER)
-                        continue;
-                const struct process *p = process_at(w, w->holders[i].process);
-                if (p && ref_is_none(p->lease) && ref_equal(attribute_process(w, p, lease->device), ref))
-                        return true;
+        for (uint32_t i = 0; i < w->n_occupancies; i++) {
+                struct process *p = world_process_find(w, w->occupancies[i].identity);
+                if (p && !ref_equal(p->lease, ref) &&
+                    ref_equal(attribute_process(w, p, w->occupancies[i].device), ref)) {
+                        p->lease = ref;
+                        taken = true;
+                }
         }
-        return false;
+        return taken;
 }

@@ -12,5 +12,6 @@
 struct ref attribute_process(const struct world *world, const struct process *process, uint32_t device);
 /* Processes of the lease that are alive as far as is known, and listed on its device; its owner itself not counted. */
 uint32_t attribute_count_workers(const struct world *world, const struct lease *lease);
-/* Is there a stranger, listed somewhere, that belongs to this one? */
-bool attribute_finds_strangers_of(const struct world *world, const struct lease *lease);
+/* A lease begins to run: processes on the card that belong to it (their own, or nearer than the one they were under) are its
+ * own from the next look on. True when there were any. */
+bool attribute_take(struct world *world, const struct lease *lease);

@@ -35,7 +35,7 @@ static uint64_t kept_back_bytes(const struct holder *h, enum blocker_kind *ret_k
 
         if (h->kind == HOLDER_DISPLAY) {
                 *ret_kind = BLOCKER_DISPLAY;
-                return whole;
+                return h->reserved_bytes; /* what it uses beyond may shrink again */
         }
         if (h->protected) {
                 *ret_kind = BLOCKER_PROTECTED;
@@ -140,7 +140,7 @@ static struct blocker blocker_from(const struct world *w, const struct holder *h
         return b;
 }
 
-void reason_add_holders(struct reason *why, const struct world *w, uint32_t device)
+void reason_add_holders(struct reason *why, const struct world *w, uint32_t device, struct ref except)
 {
         const struct device *dev = &w->devices[device];
         uint64_t unattributed = device_unattributed_bytes(w, device), kept_free = device_kept_free_bytes(w, device);
@@ -148,6 +148,8 @@ void reason_add_holders(struct reason *why, const struct world *w, uint32_t devi
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 const struct holder *h = &w->holders[i];
                 if (h->kind == HOLDER_NONE || h->device != device || u64_max(h->reserved_bytes, h->used_bytes) == 0)
+                        continue;
+                if (h->kind == HOLDER_CLAIM && ref_equal(h->entry, except))
                         continue;
                 struct blocker blocker = blocker_from(w, h);
                 reason_add_blocker(why, &blocker);

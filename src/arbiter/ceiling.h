@@ -12,5 +12,5 @@
 uint64_t device_ceiling_bytes(const struct world *world, uint32_t device, struct reason *why);
 /* Keep @why->blockers the biggest ones, in order; counts all. */
 void reason_add_blocker(struct reason *why, const struct blocker *blocker);
-/* Who occupies a device right now, with what each takes away. */
-void reason_add_holders(struct reason *why, const struct world *world, uint32_t device);
+/* Who occupies a device right now, with what each takes away; what @except has claimed is not in its own way. */
+void reason_add_holders(struct reason *why, const struct world *world, uint32_t device, struct ref except);

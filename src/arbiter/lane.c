@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arbiter/lane.h"
+#include "arbiter/ceiling.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
 #include "base/number.h"
@@ -23,6 +24,7 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
         lane->looked = true;
         lane->usable = device_is_usable(&w->devices[device]);
         lane->fresh = device_is_fresh(w, device);
+        lane->ceiling_bytes = device_ceiling_bytes(w, device, NULL);
         sums_of_device(w, device, &lane->now);
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 const struct holder *h = &w->holders[i];
@@ -34,7 +36,7 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
                         lane->old_head = &w->entries[i];
 }
 
-static uint64_t ledger_room_bytes(const struct world *w)
+uint64_t ledger_room_bytes(const struct world *w)
 {
         uint64_t taken = w->ledger_charged_bytes;
 
@@ -66,7 +68,8 @@ static bool head_fits_beside(const struct lane *lane, const struct entry *e)
 }
 
 /* May @e go ahead of the head of this lane, and why? RULE_BEHIND_HEAD or RULE_HEAD_BLOCKS: it may not. */
-static enum rule rule_ahead_of_head(const struct world *w, const struct lane *lane, const struct entry *e)
+static enum rule rule_ahead_of_head(const struct world *w, const struct lane *lane, const struct entry *e,
+                                    uint64_t ledger_room)
 {
         if (rank_passes(&w->config, e->priority, lane->head_rank))
                 return RULE_PASSES_HEAD;
@@ -78,9 +81,12 @@ static enum rule rule_ahead_of_head(const struct world *w, const struct lane *la
                 if (head_fits_beside(lane, e))
                         return RULE_FITS_BESIDE;
         }
+        /* It could start now, if those that went ahead gave way: nobody else goes ahead of it on that promise. */
+        if (lane->start.finite && lane->start.start_ms <= w->now_ms)
+                return RULE_BEHIND_HEAD;
         if (ways_out_without_ledger(&e->ways))
                 return RULE_RECLAIMABLE;
-        if ((ways_out_usable(&e->ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && e->demand_bytes <= ledger_room_bytes(w))
+        if ((ways_out_usable(&e->ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && e->demand_bytes <= ledger_room)
                 return RULE_LEDGER_SET_ASIDE;
         return lane->blocks ? RULE_HEAD_BLOCKS : RULE_BEHIND_HEAD;
 }
@@ -102,7 +108,7 @@ void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const s
         project_start(w, device, &lane->now, head, &lane->start);
 }
 
-struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e)
+struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e, uint64_t ledger_room)
 {
         struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
         bool fits = e->demand_bytes <= s.room_bytes;
@@ -115,7 +121,7 @@ struct standing lane_stand(const struct world *w, const struct lane *lane, const
                 return s;
         }
 
-        enum rule rule = rule_ahead_of_head(w, lane, e);
+        enum rule rule = rule_ahead_of_head(w, lane, e, ledger_room);
         bool may = rule != RULE_BEHIND_HEAD && rule != RULE_HEAD_BLOCKS;
         s.starts = may && fits;
         s.rule = (uint16_t) (fits || rule == RULE_HEAD_BLOCKS ? rule : RULE_NO_ROOM_BEHIND_HEAD);

@@ -13,8 +13,9 @@ struct lane {
         bool looked;
         bool usable;
         bool fresh;
-        bool pending;    /* somebody would start here but for the reading: nobody else does, heads stay as they are */
-        struct sums now; /* without the claims of heads: those are lent to whoever may go ahead */
+        bool pending; /* somebody would start here but for the reading: nobody else does, heads stay as they are */
+        uint64_t ceiling_bytes; /* what it can ever give */
+        struct sums now;        /* without the claims of heads: those are lent to whoever may go ahead */
         struct entry *old_head;
         struct entry
                 *head; /* of this pass: the first in line that cannot start here, or who was kept (lane_keep_head) */
@@ -38,7 +39,10 @@ void lane_look(struct world *world, uint32_t device, struct lane *lane);
  */
 void lane_keep_head(struct world *world, uint32_t device, struct lane *lane, const struct entry *entry);
 /* Could @entry start there now, and by which rule, or why not. */
-struct standing lane_stand(const struct world *world, const struct lane *lane, const struct entry *entry);
+struct standing lane_stand(const struct world *world, const struct lane *lane, const struct entry *entry,
+                           uint64_t ledger_room);
+/* What the ledger can still take, beside what is set aside in it. */
+uint64_t ledger_room_bytes(const struct world *world);
 /* Will it still run at @start_ms, by its own word? */
 bool entry_runs_beyond(const struct world *world, const struct entry *entry, uint64_t start_ms);
 /* Is the last reading good for a grant: young, settled, and newer than the last change known? */

@@ -9,6 +9,8 @@
 #include "arbiter/usage.h"
 #include "base/number.h"
 
+enum { ABSENT_LOOKS = 3 };
+
 static void refuse_call(struct world *w, struct actions *out, const struct lease_call *call, const struct lease *lease,
                         enum rule rule)
 {
@@ -127,7 +129,7 @@ void life_set_active(struct world *w, struct lease *lease, uint64_t token, struc
         struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
         a->token = token;
         /* Its program may have been on the card before it asked: the next look counts it under the lease. */
-        if (attribute_finds_strangers_of(w, lease))
+        if (attribute_take(w, lease))
                 reading_outdated(w, lease->device, out);
 }
 
@@ -160,7 +162,12 @@ void life_renew(struct world *w, const struct lease_call *call, struct actions *
                 refuse_call(w, out, call, lease, RULE_WRONG_STATE);
                 return;
         }
+
         lease->renewed_ms = w->now_ms;
+        if (lease->state == LEASE_ORPHANED && lease->binding.kind == BINDING_HEARTBEAT) {
+                life_set_active(w, lease, call->token, out); /* its owner is back */
+                return;
+        }
         struct action *a = actions_add_lease(w, out, ACTION_RENEWED, lease, &(struct reason){ .rule = RULE_RENEWED });
         a->token = call->token;
 }
@@ -217,11 +224,12 @@ static bool is_drained(const struct world *w, const struct lease *lease, const s
 
 static void bury_drained(struct world *w, struct lease *lease, struct actions *out)
 {
-        enum end_reason end = lease->state == LEASE_ORPHANED ? END_WORKERS_GONE : (enum end_reason) lease->end_reason;
+        enum end_reason end = (enum end_reason) lease->end_reason;
 
-        if (lease->state == LEASE_ORPHANED) {
+        if (lease->state != LEASE_DRAINING) { /* it ends here, not before */
                 struct user *user = &w->users[lease->user];
                 usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
+                end = END_WORKERS_GONE;
         }
         change_state(lease, LEASE_EVENT_MEMORY_GONE);
         bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
@@ -253,10 +261,25 @@ static void tick_over_use(struct world *w, struct lease *lease, struct actions *
                                             .reserved_bytes = h->reserved_bytes });
 }
 
+/* Nobody of it lives any more, as far as anybody can see. */
 static bool is_abandoned(const struct world *w, const struct lease *lease)
 {
-        return lease->state == LEASE_ORPHANED && !lease->root_living && w->devices[lease->device].per_process_known &&
-               w->holders[lease->holder.index].n_processes == 0;
+        if (!lease->owner_gone || lease->root_living || w->holders[lease->holder.index].n_processes != 0)
+                return false;
+        return lease->state == LEASE_LOST ||
+               (lease->state == LEASE_ORPHANED && w->devices[lease->device].per_process_known);
+}
+
+/* A look whose totals differ may be of two moments: it takes a settled one, or several in a row that show nothing of it. */
+static bool is_absent(const struct world *w, struct lease *lease)
+{
+        if (w->holders[lease->holder.index].n_processes != 0) {
+                lease->absent_looks = 0;
+                return false;
+        }
+        if (lease->absent_looks < ABSENT_LOOKS)
+                lease->absent_looks++;
+        return w->devices[lease->device].settled || lease->absent_looks >= ABSENT_LOOKS;
 }
 
 void life_process_ended(struct world *w, struct identity identity, struct actions *out)
@@ -280,14 +303,17 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                 if (!actions_have_room(out, 1))
                         return;
 
-                const struct holder *h = holder_of(w, lease);
+                struct holder *h = holder_of(w, lease);
                 bool gone = false;
-                if (lease->state == LEASE_DRAINING)
-                        gone = is_drained(w, lease, h);
-                else if (lease->state == LEASE_ORPHANED)
-                        gone = is_abandoned(w, lease);
-                else
+                if (lease->state == LEASE_DRAINING) {
+                        if (holder_reading_is_known(h))
+                                h->reserved_bytes = 0; /* it was kept only while its use was unknown */
+                        gone = is_absent(w, lease) && is_drained(w, lease, h);
+                } else if (lease->state == LEASE_ORPHANED) {
+                        gone = is_absent(w, lease) && is_abandoned(w, lease);
+                } else if (w->devices[device].settled) {
                         watch_over_use(w, lease);
+                }
                 if (gone)
                         bury_drained(w, lease, out);
         }
@@ -352,18 +378,77 @@ void life_tick(struct world *w, struct actions *out)
         }
 }
 
+static void lose_device(struct world *w, struct lease *lease, struct actions *out)
+{
+        if (lease->state == LEASE_DRAINING) {
+                bury_drained(w, lease, out); /* nothing of it will ever be seen there again */
+                return;
+        }
+        if (lease_next((enum lease_state) lease->state, LEASE_EVENT_DEVICE_LOST) == LEASE_NONE)
+                return;
+        change_state(lease, LEASE_EVENT_DEVICE_LOST);
+        actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
+        if (is_abandoned(w, lease))
+                bury_drained(w, lease, out);
+}
+
+/* It goes on as what it was. */
+static void find_device(struct world *w, struct lease *lease, struct actions *out)
+{
+        if (lease->state != LEASE_LOST)
+                return;
+        if (lease->owner_gone) {
+                change_state(lease, LEASE_EVENT_OWNER_GONE);
+        } else if (lease->active_ms == 0) {
+                change_state(lease, LEASE_EVENT_GRANT);
+                lease->granted_ms = w->now_ms;
+        } else {
+                change_state(lease, LEASE_EVENT_DEVICE_BACK);
+        }
+        actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
+}
+
 void life_device_lost(struct world *w, uint32_t device, bool lost, struct actions *out)
 {
-        enum lease_event event = lost ? LEASE_EVENT_DEVICE_LOST : LEASE_EVENT_DEVICE_BACK;
-
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || lease->state == LEASE_QUEUED || lease->device != device ||
-                    lease_next((enum lease_state) lease->state, event) == LEASE_NONE)
+                if (w->lease_ids[i] == 0 || lease->state == LEASE_QUEUED || lease->device != device)
                         continue;
-                if (!actions_have_room(out, 1))
+                if (!actions_have_room(out, 2))
                         return;
-                change_state(lease, event);
-                actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
+                if (lost)
+                        lose_device(w, lease, out);
+                else
+                        find_device(w, lease, out);
         }
+}
+
+void life_rebooted(struct world *w, struct actions *out)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] == 0)
+                        continue;
+                lease->root_living = false;
+                if (lease->state == LEASE_DRAINING)
+                        bury_drained(w, lease, out);
+                else
+                        life_end(w, lease, END_REBOOTED, 0, out);
+        }
+}
+
+/* Nobody could renew, collect or go on waiting while the daemon was away: that time is nobody's. */
+void life_was_away(struct world *w, uint64_t away_ms)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] == 0)
+                        continue;
+                lease->renewed_ms += away_ms;
+                if (lease->state == LEASE_GRANTED)
+                        lease->granted_ms += away_ms;
+        }
+        for (uint32_t i = 0; i < w->n_entries; i++)
+                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].give_up_ms != 0)
+                        w->entries[i].give_up_ms += away_ms;
 }

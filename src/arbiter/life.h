@@ -23,3 +23,7 @@ void life_after_reading(struct world *world, uint32_t device, struct actions *ou
 void life_tick(struct world *world, struct actions *out);
 /* The device is lost, or back. */
 void life_device_lost(struct world *world, uint32_t device, bool lost, struct actions *out);
+/* The machine was rebooted: everything of before has ended. */
+void life_rebooted(struct world *world, struct actions *out);
+/* The daemon was away for so long. */
+void life_was_away(struct world *world, uint64_t away_ms);

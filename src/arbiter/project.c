@@ -40,70 +40,89 @@ static bool gives_way_to(const struct world *w, const struct holder *h, struct r
         return lease->backfilled && ref_equal(lease->backfill_for, head) && ways_out_usable(&lease->ways) != 0;
 }
 
-/* The next end after (@end_ms, @after); ties go by row, so that each holder is met once. */
-static const struct holder *next_to_leave(const struct world *w, uint32_t device, struct ref head, uint64_t *end_ms,
-                                          uint32_t *at)
+/* Who leaves a device, soonest first: a binary heap, since mostly only the first few are asked for. Ties go by row. */
+struct leaving {
+        uint64_t end_ms;
+        uint32_t holder;
+};
+
+struct leavings {
+        uint32_t n;
+        struct leaving heap[LEASES_MAX];
+};
+
+static bool leaves_before(struct leaving a, struct leaving b)
 {
-        const struct holder *best = NULL;
-        uint64_t best_ms = 0;
-        uint32_t best_at = 0;
+        return a.end_ms != b.end_ms ? a.end_ms < b.end_ms : a.holder < b.holder;
+}
 
-        for (uint32_t i = 0; i < w->n_holders; i++) {
-                const struct holder *h = &w->holders[i];
-                if (h->kind != HOLDER_LEASE || h->device != device || gives_way_to(w, h, head))
-                        continue;
+static void leavings_add(struct leavings *l, struct leaving one)
+{
+        uint32_t at = l->n++;
 
-                uint64_t ms = end_of(w, h);
-                if (ms == 0 || ms < *end_ms || (ms == *end_ms && i < *at))
-                        continue;
-                if (!best || ms < best_ms) {
-                        best = h;
-                        best_ms = ms;
-                        best_at = i;
-                }
+        while (at > 0 && leaves_before(one, l->heap[(at - 1) / 2])) {
+                l->heap[at] = l->heap[(at - 1) / 2];
+                at = (at - 1) / 2;
         }
-        if (best) {
-                *end_ms = best_ms;
-                *at = best_at + 1;
+        l->heap[at] = one;
+}
+
+static void leavings_drop_first(struct leavings *l)
+{
+        struct leaving last = l->heap[--l->n];
+        uint32_t at = 0;
+
+        for (;;) {
+                uint32_t child = 2 * at + 1;
+                if (child + 1 < l->n && leaves_before(l->heap[child + 1], l->heap[child]))
+                        child++;
+                if (child >= l->n || !leaves_before(l->heap[child], last))
+                        break;
+                l->heap[at] = l->heap[child];
+                at = child;
         }
-        return best;
+        l->heap[at] = last;
 }
 
 void project_start(const struct world *w, uint32_t device, const struct sums *now, const struct entry *head,
                    struct projection *ret)
 {
         struct ref head_ref = world_entry_ref(w, head);
-        uint64_t end_ms = 0;
-        uint32_t at = 0;
+        struct leavings leavings;
 
+        leavings.n = 0;
         *ret = (struct projection){ .at_start = *now, .start_ms = head->arrived_ms };
-        for (uint32_t i = 0; i < w->n_holders; i++)
-                if (w->holders[i].kind == HOLDER_LEASE && w->holders[i].device == device &&
-                    gives_way_to(w, &w->holders[i], head_ref))
-                        sums_take_out(&ret->at_start, &w->holders[i]);
+        if (sums_fit(now, head->demand_bytes)) {
+                ret->finite = true;
+                ret->start_ms = ret->start_ms != 0 ? ret->start_ms : 1; /* 0 means unknown */
+                return;
+        }
 
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind != HOLDER_LEASE || h->device != device)
+                        continue;
+                uint64_t end_ms = end_of(w, h);
+                if (gives_way_to(w, h, head_ref))
+                        sums_take_out(&ret->at_start, h);
+                else if (end_ms != 0)
+                        leavings_add(&leavings, (struct leaving){ .end_ms = end_ms, .holder = i });
+        }
         while (!sums_fit(&ret->at_start, head->demand_bytes)) {
-                const struct holder *leaving = next_to_leave(w, device, head_ref, &end_ms, &at);
-                if (!leaving) {
+                if (leavings.n == 0) {
                         ret->start_ms = 0;
                         return;
                 }
-                sums_take_out(&ret->at_start, leaving);
-                ret->start_ms = end_ms;
+                sums_take_out(&ret->at_start, &w->holders[leavings.heap[0].holder]);
+                ret->start_ms = leavings.heap[0].end_ms;
+                leavings_drop_first(&leavings);
         }
         ret->finite = true;
+        ret->start_ms = ret->start_ms != 0 ? ret->start_ms : 1;
 
         /* Whatever else ends by then is gone too: "beside" is judged at that moment. */
-        for (;;) {
-                uint64_t peek_ms = end_ms;
-                uint32_t peek_at = at;
-                const struct holder *leaving = next_to_leave(w, device, head_ref, &peek_ms, &peek_at);
-                if (!leaving || peek_ms > ret->start_ms)
-                        break;
-                sums_take_out(&ret->at_start, leaving);
-                end_ms = peek_ms;
-                at = peek_at;
+        while (leavings.n != 0 && leavings.heap[0].end_ms <= ret->start_ms) {
+                sums_take_out(&ret->at_start, &w->holders[leavings.heap[0].holder]);
+                leavings_drop_first(&leavings);
         }
-        if (ret->start_ms == 0)
-                ret->start_ms = 1; /* 0 means unknown */
 }

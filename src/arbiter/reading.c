@@ -3,6 +3,7 @@
 #include <string.h>
 #include "arbiter/actions.h"
 #include "arbiter/attribute.h"
+#include "arbiter/lane.h"
 #include "arbiter/life.h"
 #include "arbiter/reading.h"
 #include "arbiter/usage.h"
@@ -13,14 +14,42 @@ static bool before(struct identity a, struct identity b)
         return a.pid != b.pid ? a.pid < b.pid : a.start_ticks < b.start_ticks;
 }
 
+/* Where the rows of @device stand in the table: [*ret_start, return). */
+static uint32_t rows_of_device(const struct world *w, uint32_t device, uint32_t *ret_start)
+{
+        uint32_t start = 0;
+
+        while (start < w->n_occupancies && w->occupancies[start].device < device)
+                start++;
+        uint32_t end = start;
+        while (end < w->n_occupancies && w->occupancies[end].device == device)
+                end++;
+        *ret_start = start;
+        return end;
+}
+
+/* A pid that /proc does not name any more (it is dying, or hidden) is who it was at the last look, if somebody was. */
+static struct occupancy named(const struct world *w, uint32_t device, struct occupancy row)
+{
+        uint32_t start, end = rows_of_device(w, device, &start);
+
+        if (row.identity.start_ticks != 0)
+                return row;
+        for (uint32_t i = start; i < end; i++)
+                if (w->occupancies[i].identity.pid == row.identity.pid)
+                        row.identity = w->occupancies[i].identity; /* the youngest of that number stands last */
+        return row;
+}
+
 /* Copy, sort by identity, merge what is listed twice: with the larger figure, never the sum (a pid can be in the compute
  * and the graphics list at once). Returns how many. */
-static uint32_t sort_rows(const struct reading *reading, uint32_t device, uint32_t max, struct occupancy rows[ROWS_MAX])
+static uint32_t sort_rows(const struct world *w, const struct reading *reading, uint32_t device, uint32_t max,
+                          struct occupancy rows[ROWS_MAX])
 {
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < reading->n_rows && n < max; i++) {
-                struct occupancy row = reading->rows[i];
+                struct occupancy row = named(w, device, reading->rows[i]);
                 uint32_t at = n;
 
                 row.device = device;
@@ -40,20 +69,6 @@ static uint32_t sort_rows(const struct reading *reading, uint32_t device, uint32
                 n++;
         }
         return n;
-}
-
-/* Where the rows of @device stand in the table: [*ret_start, return). */
-static uint32_t rows_of_device(const struct world *w, uint32_t device, uint32_t *ret_start)
-{
-        uint32_t start = 0;
-
-        while (start < w->n_occupancies && w->occupancies[start].device < device)
-                start++;
-        uint32_t end = start;
-        while (end < w->n_occupancies && w->occupancies[end].device == device)
-                end++;
-        *ret_start = start;
-        return end;
 }
 
 static struct ref old_holder_of(const struct world *w, uint32_t start, uint32_t end, struct identity identity)
@@ -84,7 +99,7 @@ static struct holder *display_of(struct world *w, uint32_t device)
 
 static void say_stranger(struct world *w, struct actions *out, const struct holder *h, uint32_t uid, enum rule rule)
 {
-        if (!actions_have_room(out, 1))
+        if (!out || !actions_have_room(out, 1))
                 return;
 
         struct action *a = actions_add(w, out, ACTION_STRANGER);
@@ -122,20 +137,41 @@ static void warn_misplaced(struct world *w, struct lease *lease, const struct oc
         a->process = row->identity;
 }
 
-/* Whose is this memory? */
+/* The lease whose memory this was at the last look, or whose process it is known to be. A draining lease keeps what it has
+ * only while no living one claims the process: who asked again has it under the new lease. */
+static struct holder *known_holder_for(struct world *w, const struct occupancy *row, struct ref old)
+{
+        struct process *process = world_process_find(w, row->identity);
+        struct holder *before = world_holder_get(w, old);
+        struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
+
+        if (lease && lease->device == row->device && lease->state != LEASE_DRAINING)
+                return world_holder_get(w, lease->holder);
+        if (!before || before->kind != HOLDER_LEASE)
+                return NULL;
+
+        struct lease *held = world_lease_get(w, before->lease);
+        if (!held || held->state != LEASE_DRAINING || !process)
+                return before;
+        const struct lease *again = world_lease_get(w, attribute_process(w, process, row->device));
+        return again && again->device == row->device ? NULL : before;
+}
+
+/* Whose is this memory, that nobody is known to have? */
 static struct holder *holder_for(struct world *w, struct occupancy *row, struct ref old, struct actions *out,
                                  bool *ret_new_stranger)
 {
         struct process *process = world_process_find(w, row->identity);
         struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
 
-        *ret_new_stranger = false;
-        if (process && (!lease || lease->device != row->device)) {
+        if (process) {
                 struct ref found = attribute_process(w, process, row->device);
                 struct lease *better = world_lease_get(w, found);
-                if (better && (!lease || better->device == row->device)) {
+                if (better && (!lease || lease->state == LEASE_DRAINING)) {
                         lease = better;
                         process->lease = found;
+                } else if (better && better->device == row->device) {
+                        lease = better; /* it has a lease on each of its cards */
                 }
         }
         if (lease && lease->device == row->device)
@@ -180,7 +216,7 @@ static void drop_absent(struct world *w, uint32_t device, struct actions *out)
                         continue;
                 if (h->kind == HOLDER_STRANGER) {
                         const struct process *p = world_process_find(w, h->process);
-                        if (!p || ref_is_none(p->lease)) /* else it came under a lease */
+                        if (!p || ref_is_none(p->lease) || !ref_is_none(h->lease)) /* else it came under a lease */
                                 say_stranger(w, out, h, p ? p->uid : UINT32_MAX, RULE_STRANGER_GONE);
                         world_holder_drop(w, h);
                 } else if (h->kind == HOLDER_DISPLAY) {
@@ -236,6 +272,25 @@ static void learn_driver_own(struct device *dev, const struct reading *r, uint32
         }
 }
 
+/* What is used and listed for nobody cannot be less than what the driver keeps. */
+static void correct_driver_own(struct world *w, uint32_t device)
+{
+        struct device *dev = &w->devices[device];
+        uint64_t listed = 0;
+
+        if (!dev->driver_own_known || !dev->used_known || !dev->settled)
+                return;
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_NONE || h->device != device)
+                        continue;
+                if (!h->used_known)
+                        return;
+                listed = u64_add_sat(listed, h->used_bytes);
+        }
+        dev->driver_own_bytes = u64_min(dev->driver_own_bytes, u64_sub0(dev->used_bytes, listed));
+}
+
 void reading_step(struct world *w, const struct reading *r, struct actions *out)
 {
         struct occupancy rows[ROWS_MAX];
@@ -255,12 +310,25 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
         dev->per_process_known = r->per_process_known;
         dev->settled = r->settled;
         dev->reading_ms = r->taken_ms;
-        dev->read_asked_ms = 0;
+        if (device_is_fresh(w, device) ||
+            !r->settled) /* what comes too late is not followed by the next order at once */
+                dev->read_asked_ms = 0;
 
         uint32_t room = OCCUPANCIES_MAX - (w->n_occupancies - (end - start));
-        uint32_t n = sort_rows(r, device, room < ROWS_MAX ? room : ROWS_MAX, rows);
+        uint32_t n = sort_rows(w, r, device, room < ROWS_MAX ? room : ROWS_MAX, rows);
         clear_figures(w, device, r->per_process_known);
+        /* First what is known, so that what is new goes to the lease that has the most untaken then. */
         for (uint32_t i = 0; i < n; i++) {
+                struct holder *h = known_holder_for(w, &rows[i], old_holder_of(w, start, end, rows[i].identity));
+                is_new[i] = false;
+                if (h) {
+                        account(h, &rows[i]);
+                        rows[i].holder = world_holder_ref(w, h);
+                }
+        }
+        for (uint32_t i = 0; i < n; i++) {
+                if (!ref_is_none(rows[i].holder))
+                        continue;
                 struct ref old = old_holder_of(w, start, end, rows[i].identity);
                 struct holder *h = holder_for(w, &rows[i], old, out, &is_new[i]);
                 account(h, &rows[i]);
@@ -273,10 +341,10 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
                         say_stranger(w, out, world_holder_get(w, rows[i].holder), p ? p->uid : UINT32_MAX,
                                      RULE_STRANGER_SEEN);
                 }
+        correct_driver_own(w, device);
         drop_absent(w, device, out);
         forget_processes(w);
-        if (r->settled) /* else the list and the figure may be of two moments: nobody is judged by it */
-                life_after_reading(w, device, out);
+        life_after_reading(w, device, out);
 }
 
 void reading_process(struct world *w, const struct process *facts)
@@ -312,7 +380,8 @@ void reading_outdated(struct world *w, uint32_t device, struct actions *out)
         dev->changed_ms = w->now_ms;
         if (dev->reading_ms >= w->now_ms) /* of the same millisecond: it came first */
                 dev->reading_ms = u64_sub0(w->now_ms, 1);
-        dev->read_asked_ms = 0;
+        if (dev->read_asked_ms != w->now_ms) /* else the look that was just ordered is young enough */
+                dev->read_asked_ms = 0;
         if (w->eyes_answering)
                 actions_read(w, out, device);
 }

@@ -104,6 +104,8 @@ static bool has_room_in_tables(struct world *w, const struct request *r, uint32_
                 *why = (struct reason){ .rule = RULE_LIMIT_USERS, .limit = USERS_MAX };
         else if (user->n_waiting >= w->config.waiting_per_user_max)
                 *why = (struct reason){ .rule = RULE_LIMIT_WAITING_PER_USER, .limit = w->config.waiting_per_user_max };
+        else if (user->n_leases >= w->config.leases_per_user_max)
+                *why = (struct reason){ .rule = RULE_LIMIT_LEASES_PER_USER, .limit = w->config.leases_per_user_max };
         else if (!world_has_lease_room(w))
                 *why = (struct reason){ .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
         else if (!world_has_entry_room(w))
@@ -188,7 +190,7 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         struct entry *e = make_entry(w, r, lease);
 
         struct newcomer newcomer = { .entry = lease->entry, .token = r->token };
-        admit_pass(w, out, &newcomer);
+        admit_pass(w, out, &newcomer, false);
         if (newcomer.granted)
                 return;
 

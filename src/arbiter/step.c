@@ -56,7 +56,7 @@ static void device_step(struct world *w, const struct device_facts *facts, struc
         if (dev->health == DEVICE_LOST) {
                 reading_forget(w, index, out);
                 life_device_lost(w, index, true, out);
-        } else if (before == DEVICE_LOST && dev->health == DEVICE_OK) {
+        } else if (dev->health == DEVICE_OK) {
                 life_device_lost(w, index, false, out);
         }
 }
@@ -79,15 +79,7 @@ static void eyes_step(struct world *w, const struct eyes_state *eyes, struct act
         a->why = (struct reason){ .rule = eyes->answering ? RULE_EYES_BACK : RULE_EYES_STALE };
 }
 
-static void reboot_ends(struct world *w, struct lease *lease, struct actions *out)
-{
-        if (lease->state == LEASE_DRAINING || lease->state == LEASE_ORPHANED)
-                life_after_reading(w, lease->device, out);
-        else
-                life_end(w, lease, END_REBOOTED, 0, out);
-}
-
-static void restart_step(struct world *w, const struct restart_facts *restart, struct actions *out)
+static void restart_step(struct world *w, const struct restart_facts *restart, uint64_t away_ms, struct actions *out)
 {
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 w->devices[d].reading_ms = 0; /* nothing is granted before the first look */
@@ -95,6 +87,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, s
         }
         actions_add(w, out, ACTION_RESTARTED)->why = (struct reason){ .rule = RULE_RESTARTED };
         reading_unconfirm(w);
+        life_was_away(w, away_ms);
         if (!restart->rebooted)
                 return;
 
@@ -102,22 +95,21 @@ static void restart_step(struct world *w, const struct restart_facts *restart, s
         while (w->n_processes > 0)
                 world_process_drop(w, w->processes[w->n_processes - 1].identity);
         for (uint32_t d = 0; d < w->n_devices; d++) {
-                reading_forget(w, d, out);
+                reading_forget(w, d, NULL);
                 w->devices[d].driver_own_known = false;
                 w->devices[d].driver_own_bytes = 0;
         }
         for (uint32_t i = 0; i < w->n_holders; i++)
                 if (w->holders[i].kind == HOLDER_LEASE)
                         w->holders[i].used_known = true; /* nothing, for sure */
-        for (uint32_t i = 0; i < w->n_leases; i++)
-                if (w->lease_ids[i] != 0 && actions_have_room(out, 2))
-                        reboot_ends(w, &w->leases[i], out);
+        life_rebooted(w, out);
 }
 
 void arbiter_step(struct world *w, const struct input *input, struct actions *out)
 {
         out->n = 0;
         out->more = false;
+        uint64_t away_ms = u64_sub0(input->now_ms, w->now_ms);
         if (input->now_ms > w->now_ms)
                 w->now_ms = input->now_ms;
 
@@ -160,11 +152,11 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 life_owner_ended(w, &input->call, out);
                 break;
         case INPUT_RESTART:
-                restart_step(w, &input->restart, out);
+                restart_step(w, &input->restart, away_ms, out);
                 break;
         case INPUT_NONE:
         case INPUT_KIND_N:
                 return;
         }
-        admit_pass(w, out, NULL);
+        admit_pass(w, out, NULL, input->kind == INPUT_TICK);
 }

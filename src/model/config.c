@@ -28,6 +28,7 @@ void config_defaults(struct config *config)
                 .margin = 1,
                 .ceiling_user = 2,
                 .ceiling_admin = 1,
+                .leases_per_user_max = 1024,
                 .leases_max = LEASES_MAX,
                 .entries_max = ENTRIES_MAX,
                 .waiting_per_user_max = 256,

@@ -8,26 +8,27 @@
 #include <stdint.h>
 
 struct config {
-        uint64_t aging_ms;           /* one priority level is gained per so much waiting (600 s) */
-        uint64_t usage_half_life_ms; /* of a user's GPU-byte-seconds (one day) */
-        uint64_t usage_forgiven_ms;  /* an entry that waited so long ranks as if its owner had used nothing (30 min) */
-        uint64_t keep_rank_ms;       /* a holder keeps the ⌈e⌉ of its grant for so long (30 min) */
-        uint64_t block_after_ms;     /* a head without a finite start blocks after so much waiting (30 min) */
-        uint64_t block_max_ms;       /* and for at most so long (12 h) */
-        uint64_t collect_ms;         /* a grant nobody collects is given up after (60 s) */
-        uint64_t reading_max_age_ms; /* grants use a reading at most so old (1000) */
-        uint64_t slot_warning_ms;    /* warning before a slot ends (10 min) */
-        uint64_t over_use_bytes;     /* beyond its reservation a lease may use (256 MiB) */
-        uint64_t over_use_ms;        /* for so long (30 s) before it is warned of */
-        uint64_t display_bytes;      /* reservation of the display on a card with graphics clients (1 GiB) */
-        uint64_t kept_free_bytes;    /* never granted on any device; 0, or what the platform needs (WSL: 2 GiB, F33) */
-        uint64_t ledger_cap_bytes;   /* host memory for parked work (32 GiB) */
-        uint64_t thaw_slack_ppm;     /* a thaw needs its bytes plus so many millionths of the device (20000 = 2 %) */
-        uint32_t margin;             /* levels more important a demander must be (1) */
-        uint32_t ceiling_user;       /* smallest priority number a user may ask for (2) */
-        uint32_t ceiling_admin;      /* (1) */
-        uint32_t leases_max;         /* ≤ LEASES_MAX */
-        uint32_t entries_max;        /* ≤ ENTRIES_MAX */
+        uint64_t aging_ms;            /* one priority level is gained per so much waiting (600 s) */
+        uint64_t usage_half_life_ms;  /* of a user's GPU-byte-seconds (one day) */
+        uint64_t usage_forgiven_ms;   /* an entry that waited so long ranks as if its owner had used nothing (30 min) */
+        uint64_t keep_rank_ms;        /* a holder keeps the ⌈e⌉ of its grant for so long (30 min) */
+        uint64_t block_after_ms;      /* a head without a finite start blocks after so much waiting (30 min) */
+        uint64_t block_max_ms;        /* and for at most so long (12 h) */
+        uint64_t collect_ms;          /* a grant nobody collects is given up after (60 s) */
+        uint64_t reading_max_age_ms;  /* grants use a reading at most so old (1000) */
+        uint64_t slot_warning_ms;     /* warning before a slot ends (10 min) */
+        uint64_t over_use_bytes;      /* beyond its reservation a lease may use (256 MiB) */
+        uint64_t over_use_ms;         /* for so long (30 s) before it is warned of */
+        uint64_t display_bytes;       /* reservation of the display on a card with graphics clients (1 GiB) */
+        uint64_t kept_free_bytes;     /* never granted on any device; 0, or what the platform needs (WSL: 2 GiB, F33) */
+        uint64_t ledger_cap_bytes;    /* host memory for parked work (32 GiB) */
+        uint64_t thaw_slack_ppm;      /* a thaw needs its bytes plus so many millionths of the device (20000 = 2 %) */
+        uint32_t margin;              /* levels more important a demander must be (1) */
+        uint32_t ceiling_user;        /* smallest priority number a user may ask for (2) */
+        uint32_t ceiling_admin;       /* (1) */
+        uint32_t leases_per_user_max; /* a user's leases, waiting ones included (1024) */
+        uint32_t leases_max;          /* ≤ LEASES_MAX */
+        uint32_t entries_max;         /* ≤ ENTRIES_MAX */
         uint32_t waiting_per_user_max; /* (256) */
 };
 

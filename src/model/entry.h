@@ -26,6 +26,7 @@ enum wait_kind {
         WAIT_BLOCKED,        /* the head without a start blocks (30-minute rule) */
         WAIT_NO_DEVICE,      /* none of its devices is usable now */
         WAIT_ON_HOLD,
+        WAIT_ABOVE_CEILING, /* what can ever be given has become less than it wants */
         WAIT_KIND_N,
 };
 

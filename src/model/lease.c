@@ -59,6 +59,8 @@ static const uint8_t edges[LEASE_STATE_N][LEASE_EVENT_N] = {
                 [LEASE_EVENT_DEVICE_LOST] = LEASE_LOST,
         },
         [LEASE_LOST] = {
+                [LEASE_EVENT_GRANT] = LEASE_GRANTED, /* the device is back, and nobody has collected it yet */
+                [LEASE_EVENT_MEMORY_GONE] = LEASE_ENDED, /* nobody of it lives any more */
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
                 [LEASE_EVENT_DEVICE_BACK] = LEASE_ACTIVE,

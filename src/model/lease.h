@@ -73,11 +73,12 @@ struct binding {
 };
 
 struct lease {
-        uint32_t generation; /* of this row; survives its being emptied */
-        uint8_t state;       /* enum lease_state */
-        uint8_t priority;    /* 1 … 5, base */
-        uint8_t kept_rank;   /* the ⌈e⌉ of its grant, kept for 30 min or its slot if shorter (design 4.2) */
-        uint8_t end_reason;  /* enum end_reason, once draining */
+        uint32_t generation;  /* of this row; survives its being emptied */
+        uint8_t state;        /* enum lease_state */
+        uint8_t priority;     /* 1 … 5, base */
+        uint8_t kept_rank;    /* the ⌈e⌉ of its grant, kept for 30 min or its slot if shorter (design 4.2) */
+        uint8_t end_reason;   /* enum end_reason, once draining */
+        uint8_t absent_looks; /* draining, orphaned: looks in a row that showed nothing of it */
         bool managed;
         bool kill_at_end;
         bool slot_warned;

@@ -9,13 +9,13 @@ enum {
         LEASES_MAX = 4096,
         ENTRIES_MAX = 1024, /* queue entries in view */
         PROCESSES_MAX = 16384,
+        ROWS_MAX = 1024,         /* processes one reading may list */
         OCCUPANCIES_MAX = 16384, /* (process, device) pairs; what a reading lists beyond stays unattributed */
-        /* one for each lease and each stranger there can be, and a display, a head's claim and some tenants a device: the
+        /* one for each lease and each stranger there can be (new ones stand beside those they replace), and a display, a head's claim and some tenants a device: the
          * table of holders is never full before one of the others is */
-        HOLDERS_MAX = LEASES_MAX + OCCUPANCIES_MAX + 16 * DEVICES_MAX,
+        HOLDERS_MAX = LEASES_MAX + OCCUPANCIES_MAX + ROWS_MAX + 16 * DEVICES_MAX,
         USERS_MAX = 1024,
         ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */
-        ROWS_MAX = 1024,    /* processes one reading may list */
 
         UUID_TEXT_MAX = 96, /* NVML's own buffer size, NUL included */
         DEVICE_NAME_MAX = 96,

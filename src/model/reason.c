@@ -22,6 +22,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_READING_STALE] = "reading-stale",
         [RULE_READING_UNSETTLED] = "reading-unsettled",
         [RULE_NO_USABLE_DEVICE] = "no-usable-device",
+        [RULE_ABOVE_CEILING] = "above-ceiling",
         [RULE_ON_HOLD] = "on-hold",
         [RULE_STEPPED_ASIDE] = "stepped-aside",
         [RULE_BLOCKING_BEGAN] = "blocking-began",
@@ -34,6 +35,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_LIMIT_LEASES] = "limit-leases",
         [RULE_LIMIT_ENTRIES] = "limit-entries",
         [RULE_LIMIT_WAITING_PER_USER] = "limit-waiting-per-user",
+        [RULE_LIMIT_LEASES_PER_USER] = "limit-leases-per-user",
         [RULE_LIMIT_USERS] = "limit-users",
         [RULE_NO_DEVICES] = "no-devices",
         [RULE_NOT_FOUND] = "not-found",
@@ -256,6 +258,16 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_NO_USABLE_DEVICE:
                 say(t, "none of the devices it may use can be used now");
                 break;
+        case RULE_ABOVE_CEILING:
+                say(t, "needs ");
+                say_size(t, r->need_bytes);
+                say(t, ", and at most ");
+                say_size(t, r->ceiling_bytes);
+                say(t, " of ");
+                say_size(t, r->total_bytes);
+                say(t, " can be given now");
+                say_blockers(t, r, "; kept back: ", now_ms);
+                break;
         case RULE_ON_HOLD:
                 say(t, "it is on hold");
                 break;
@@ -302,6 +314,9 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 break;
         case RULE_LIMIT_WAITING_PER_USER:
                 say(t, "this user already has %u requests waiting, which is the limit", r->limit);
+                break;
+        case RULE_LIMIT_LEASES_PER_USER:
+                say(t, "this user already has %u leases, which is the limit; release some first", r->limit);
                 break;
         case RULE_LIMIT_USERS:
                 say(t, "the table of users is full (%u)", r->limit);

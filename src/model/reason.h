@@ -25,6 +25,7 @@ enum rule {
         RULE_READING_STALE, /* no reading young enough (driver silent, or just changed) */
         RULE_READING_UNSETTLED,
         RULE_NO_USABLE_DEVICE,
+        RULE_ABOVE_CEILING, /* fitted when it came; what can ever be given has become less */
         RULE_ON_HOLD,
         RULE_STEPPED_ASIDE, /* blocked as long as it may; keeps its rank */
         RULE_BLOCKING_BEGAN,
@@ -38,6 +39,7 @@ enum rule {
         RULE_LIMIT_LEASES,      /* a table is full: the limit is in figures.limit */
         RULE_LIMIT_ENTRIES,
         RULE_LIMIT_WAITING_PER_USER,
+        RULE_LIMIT_LEASES_PER_USER,
         RULE_LIMIT_USERS,
         RULE_NO_DEVICES, /* there is no device at all */
         /* requests about a lease */

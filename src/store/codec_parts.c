@@ -5,9 +5,9 @@
 CODEC_GUARDS_ON
 
 /* Enums travel as numbers. One more at the end: raise the number here. One taken out, put between or moved: CODEC_VERSION too. */
-_Static_assert(RULE_N == 48 && END_REASON_N == 12 && BLOCKER_KIND_N == 11 && ACTION_KIND_N == 16 && INPUT_KIND_N == 14,
+_Static_assert(RULE_N == 50 && END_REASON_N == 12 && BLOCKER_KIND_N == 11 && ACTION_KIND_N == 16 && INPUT_KIND_N == 14,
                "an enum that the journal keeps has changed");
-_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 8 &&
+_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 9 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2,
                "an enum that the journal keeps has changed");
@@ -50,10 +50,11 @@ CODEC_STRUCT(binding, BINDING_FIELDS, 56)
         F(S, U32, margin, 0)                                                                                           \
         F(S, U32, ceiling_user, 0)                                                                                     \
         F(S, U32, ceiling_admin, 0)                                                                                    \
+        F(S, BELOW32, leases_per_user_max, LEASES_MAX + 1)                                                             \
         F(S, BELOW32, leases_max, LEASES_MAX + 1)                                                                      \
         F(S, BELOW32, entries_max, ENTRIES_MAX + 1)                                                                    \
         F(S, U32, waiting_per_user_max, 0)
-CODEC_STRUCT(config, CONFIG_FIELDS, 144)
+CODEC_STRUCT(config, CONFIG_FIELDS, 152)
 
 #define PROCESS_FIELDS(F, S)                                                                                           \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -42,6 +42,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
         F(S, BELOW8, kept_rank, CODEC_PRIORITY_END)                                                                    \
         F(S, BELOW8, end_reason, END_REASON_N)                                                                         \
+        F(S, BELOW8, absent_looks, 255)                                                                                \
         F(S, BOOL, managed, 0)                                                                                         \
         F(S, BOOL, kill_at_end, 0)                                                                                     \
         F(S, BOOL, slot_warned, 0)                                                                                     \
@@ -173,7 +174,7 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)
-enum { WORLD_HEAD_SIZE = 232 };
+enum { WORLD_HEAD_SIZE = 240 };
 CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a text's length, a row's mark and, in a process, its

@@ -769,6 +769,20 @@ static void something_happens(struct sim *sim)
         answer_looks(sim);
 }
 
+/* The most that any of the devices a waiting lease may be on can give. */
+static uint64_t capacity_for(const struct sim *sim, uint64_t id)
+{
+        const struct lease *lease = world_lease_by_id(world, id);
+        uint64_t capacity = 0;
+
+        for (uint32_t d = 0; d < sim->n_devices; d++) {
+                uint64_t gives = sim->devices[d].total - sim->devices[d].driver;
+                if (lease && (lease->devices & (UINT64_C(1) << d)) && gives > capacity)
+                        capacity = gives;
+        }
+        return capacity;
+}
+
 /* Everybody goes home; whoever waited must get his turn, and nothing may stay in the books. */
 static void everything_ends(struct sim *sim)
 {
@@ -780,10 +794,6 @@ static void everything_ends(struct sim *sim)
                 if (!sim->devices[d].healthy)
                         tell_device(sim, d, DEVICE_OK);
         }
-        uint64_t capacity = 0;
-        for (uint32_t d = 0; d < sim->n_devices; d++)
-                if (sim->devices[d].total - sim->devices[d].driver > capacity)
-                        capacity = sim->devices[d].total - sim->devices[d].driver;
         for (int round = 0; round < 3000; round++) {
                 uint64_t n_left = 0;
                 for (uint32_t i = 0; i < PROCS; i++)
@@ -797,9 +807,8 @@ static void everything_ends(struct sim *sim)
                 for (uint64_t id = 1; id <= sim->last_lease_id; id++) {
                         struct my_lease *lease = &sim->leases[id];
                         n_left += lease->life != LIFE_ENDED;
-                        bool never =
-                                lease->life == LIFE_WAITS && lease->bytes > capacity; /* what the driver keeps came to
-                                                                                              light after it was let in */
+                        /* what the driver keeps came to light after it was let in */
+                        bool never = lease->life == LIFE_WAITS && lease->bytes > capacity_for(sim, id);
                         if (lease->life != LIFE_GRANTED && lease->life != LIFE_ACTIVE && !never)
                                 continue;
                         struct input input = {

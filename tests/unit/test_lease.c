@@ -98,7 +98,7 @@ static void every_edge_ends_where_it_should(void **state)
                         row_check(name, s != LEASE_NONE && s != LEASE_ENDED);
                         row_check(name, s != LEASE_DRAINING || next == LEASE_ENDED); /* nothing leads back to life */
                         if (e == LEASE_EVENT_GRANT)
-                                row_check(name, s == LEASE_QUEUED && next == LEASE_GRANTED);
+                                row_check(name, (s == LEASE_QUEUED || s == LEASE_LOST) && next == LEASE_GRANTED);
                         if (e == LEASE_EVENT_ACTIVATE)
                                 row_check(name, next == LEASE_ACTIVE);
                         if (e == LEASE_EVENT_MEMORY_GONE)

@@ -45,6 +45,8 @@ static const struct key {
         { "margin", KIND_COUNT32, AT(core.margin), 1, 4, "levels more important a demander must be" },
         { "ceiling_user", KIND_COUNT32, AT(core.ceiling_user), 1, 5, "smallest priority number a user may ask for" },
         { "ceiling_admin", KIND_COUNT32, AT(core.ceiling_admin), 1, 5, "the same for administrators" },
+        { "leases_per_user_max", KIND_COUNT32, AT(core.leases_per_user_max), 1, LEASES_MAX,
+          "leases of one user, waiting ones included" },
         { "leases_max", KIND_COUNT32, AT(core.leases_max), 1, LEASES_MAX, "leases at a time" },
         { "entries_max", KIND_COUNT32, AT(core.entries_max), 1, ENTRIES_MAX, "queue entries at a time" },
         { "waiting_per_user_max", KIND_COUNT32, AT(core.waiting_per_user_max), 1, ENTRIES_MAX,
