@@ -240,7 +240,7 @@ def test_list_older_than_the_figure_starts_and_ends_nothing(place):
     place.fault("clear")
     until("what waited is granted", lambda: place.lease(waits).json["state"] == "granted")
     assert holder(place, lease)["used_bytes"] == GIB and place.device()["free_bytes"] == 0
-    # and the other way round: who left is still listed
+    # who was listed and is no longer, beside memory that is still there, has not ended
     place.release(waits)
     place.fault("list-skew", "3600000")
     until("it is not listed", lambda: holder(place, lease)["used_bytes"] == 0)
@@ -286,7 +286,7 @@ def test_F23_thousands_of_looks_cost_no_descriptor_and_no_memory(bare):
     before_kib = rss_kib(eyes)
     look(1500)
     assert bare.eyes() == [eyes]
-    assert bare.log().count("event=eyes-hello") == 1  # the driver was initialised once
+    assert bare.log().count("event=eyes-hello") == 1  # one reader, whose driver never changed
     assert abs(n_fds(eyes) - before[0]) <= 2 and abs(n_fds(bare.daemon.pid) - before[1]) <= 2
     assert rss_kib(eyes) - before_kib < 1024
     assert living(bare, *hogs)
@@ -390,7 +390,7 @@ def test_F26_sleep_ends_no_lease_and_what_was_read_before_it_grants_nothing(bed)
     assert len(bed.eyes()) == 1 and bed.log().count("event=eyes-started") == 1
 
 
-def test_F26_driver_is_initialised_once_after_each_sleep(bed):
+def test_F26_each_sleep_is_noticed_once_and_got_over_by_the_same_reader(bed):
     for n in range(1, 4):
         bed.sleep(n * 3600)
         until("it is noticed", lambda n=n: (looked_anew(bed), bed.log().count("event=slept") == n)[1])
