@@ -78,6 +78,17 @@ uint32_t attribute_count_workers(const struct world *w, const struct lease *leas
         return n;
 }
 
+/* Could it be this lease's at all? Asked first, since the whole answer compares with every lease. */
+static bool lease_touches(const struct lease *lease, const struct process *p)
+{
+        if (lease_covers(lease, p->identity) || (p->cgroup_id != 0 && lease->binding.cgroup_id == p->cgroup_id))
+                return true;
+        for (uint32_t i = 0; i < p->n_ancestors; i++)
+                if (lease_covers(lease, p->ancestors[i]))
+                        return true;
+        return false;
+}
+
 bool attribute_take(struct world *w, const struct lease *lease)
 {
         struct ref ref = world_lease_ref(w, lease);
@@ -85,7 +96,7 @@ bool attribute_take(struct world *w, const struct lease *lease)
 
         for (uint32_t i = 0; i < w->n_occupancies; i++) {
                 struct process *p = world_process_find(w, w->occupancies[i].identity);
-                if (p && !ref_equal(p->lease, ref) &&
+                if (p && !ref_equal(p->lease, ref) && lease_touches(lease, p) &&
                     ref_equal(attribute_process(w, p, w->occupancies[i].device), ref)) {
                         p->lease = ref;
                         taken = true;
