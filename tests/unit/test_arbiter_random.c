@@ -332,13 +332,12 @@ static void check_world(struct sim *sim, const bool granted[DEVICES])
         for (uint32_t d = 0; d < sim->n_devices; d++) {
                 const struct my_device *device = &sim->devices[d];
                 uint64_t free_now = device_free_bytes(world, d);
-                uint64_t r_sum = 0, r_leases = 0;
+                uint64_t r_sum = 0;
                 for (uint32_t i = 0; i < world->n_holders; i++) {
                         const struct holder *h = &world->holders[i];
                         if (h->kind == HOLDER_NONE || h->device != d)
                                 continue;
                         r_sum += h->reserved_bytes;
-                        r_leases += h->kind == HOLDER_LEASE ? h->reserved_bytes : 0;
                 }
                 if (free_now > device->total)
                         give_up(sim, "device %u: more free than there is", d);

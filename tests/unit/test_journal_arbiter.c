@@ -123,7 +123,7 @@ static struct journal *open_and_restore(const char *path, struct world *world, s
 
 static void assert_same_books(const struct world *a, const struct world *b)
 {
-        size_t n_a, n_b, size = codec_world_size_max(a) + codec_world_size_max(b);
+        size_t n_a = 0, n_b = 0, size = codec_world_size_max(a) + codec_world_size_max(b);
         uint8_t *bytes_a = malloc(size), *bytes_b = malloc(size);
         struct error err;
 
