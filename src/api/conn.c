@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "api/conn.h"
+#include "api/routes.h"
 #include "base/log.h"
 #include "model/lease.h"
 

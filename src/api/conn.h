@@ -33,6 +33,8 @@ enum conn_want {
         WANT_CHANGE,  /* long poll */
 };
 
+struct route;
+
 struct conn {
         struct api_server *server;
         uint32_t slot;
@@ -92,19 +94,6 @@ struct api_server {
         struct conn *conns[API_CONNECTIONS_MAX];
         uint64_t awaited[API_CONNECTIONS_MAX]; /* lease that the connection in this slot waits for; 0 = none */
 };
-
-struct route {
-        const char *method;
-        const char *path;    /* '*' stands for a lease id */
-        const char *queries; /* names of its query parameters, with blanks around each */
-        void (*run)(struct conn *c);
-};
-
-/* NULL with a problem: 404, or 405. */
-const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id, struct problem *reterr);
-bool route_takes_query(const struct route *route, const char *name);
-/* An action that answers this connection's input, or is about the lease it waits for. */
-void route_on_action(struct conn *c, const struct action *action);
 
 /* ---- server.c ---- */
 /* libmicrohttpd has something to do that no descriptor tells: let it, soon (its own wake-up is silent without a thread of

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include "api/conn.h"
+#include "api/routes.h"
 #include "base/escape.h"
 #include "base/log.h"
 

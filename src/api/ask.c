@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking for a lease, activate, renew, release: what is asked for becomes an input of the core. */
+#include <stdio.h>
+#include <string.h>
+#include "api/routes.h"
+#include "model/lease.h"
+
+/* A device may be named by the beginning of its UUID, where that is one device's only. What no device has is left to the
+ * core, whose refusal says so. */
+static int resolve_device(struct conn *c, struct request *request, struct problem *p)
+{
+        const struct world *w = route_world(c);
+        const char *given = request->device_uuid, *found = NULL;
+        size_t n = strlen(given);
+
+        for (uint32_t i = 0; n > 0 && i < w->n_devices; i++) {
+                const char *uuid = w->devices[i].uuid;
+                if (strcmp(uuid, given) == 0)
+                        return 0;
+                if (strncmp(uuid, given, n) != 0)
+                        continue;
+                if (found)
+                        return problem_field(p, "device", given, n, "the UUID of one device",
+                                             "several begin like this: write more of it (see /api/devices)");
+                found = uuid;
+        }
+        if (found)
+                (void) snprintf(request->device_uuid, sizeof(request->device_uuid), "%s", found);
+        return 0;
+}
+
+void ask_lease(struct conn *c)
+{
+        struct lease_ask ask;
+        struct problem p;
+        struct input input = { .kind = INPUT_REQUEST };
+
+        if (lease_json_parse(strbuf_text(&c->body), c->body.len, &ask, &p) < 0) {
+                conn_reply_problem(c, &p, NULL);
+                return;
+        }
+        if (resolve_device(c, &ask.request, &p) < 0) {
+                conn_reply_problem(c, &p, NULL);
+                return;
+        }
+        struct binding *binding = &ask.request.binding;
+        binding->owner = c->peer.identity;
+        if (ask.bind_pid != 0 &&
+            peer_process(&c->peer, &c->server->options.rules, ask.bind_pid, "bind.pid", &binding->owner, &p) < 0) {
+                conn_reply_problem(c, &p, NULL);
+                return;
+        }
+        ask.request.uid = c->peer.uid;
+        ask.request.is_admin = c->peer.is_admin;
+        if (ask.request.consumer[0] == '\0')
+                (void) snprintf(ask.request.consumer, sizeof(ask.request.consumer), "%s", c->peer.consumer);
+        c->mode = ask.mode;
+        c->gives_up = ask.mode != LEASE_ASK_QUEUE;
+        c->binds_here = binding->kind == BINDING_CONNECTION;
+        input.request = ask.request;
+        route_submit(c, &input, &input.request.token, WANT_LEASE);
+}
+
+static void call_lease(struct conn *c, enum input_kind kind, const struct activate_ask *activate)
+{
+        struct input input = { .kind = (uint8_t) kind };
+        struct lease *lease = route_lease(c);
+        struct problem p;
+        struct view v;
+
+        if (!lease)
+                return;
+        if (lease->state == LEASE_DRAINING && kind != INPUT_ACTIVATE) { /* over in the books: a second end is none */
+                story_reply_gone(c);
+                return;
+        }
+        input.call = (struct lease_call){
+                .lease_id = lease->id,
+                .uid = c->peer.uid,
+                .is_admin = c->peer.is_admin,
+                .end_reason = c->peer.uid == lease->uid ? END_RELEASED : END_RELEASED_ADMIN,
+        };
+        if (activate) {
+                input.call.cgroup_id = activate->cgroup_id;
+                if (activate->pid != 0 &&
+                    peer_process(&c->peer, &c->server->options.rules, activate->pid, "pid", &input.call.root, &p) < 0) {
+                        conn_reply_problem(c, &p, NULL);
+                        return;
+                }
+        }
+        conn_view(c, &v);
+        c->before = view_lease(&v, lease);
+        route_submit(c, &input, &input.call.token, WANT_CALL);
+}
+
+void ask_activate(struct conn *c)
+{
+        struct activate_ask ask;
+        struct problem p;
+
+        if (activate_json_parse(strbuf_text(&c->body), c->body.len, &ask, &p) < 0)
+                conn_reply_problem(c, &p, NULL);
+        else
+                call_lease(c, INPUT_ACTIVATE, &ask);
+}
+
+void ask_renew(struct conn *c)
+{
+        struct problem p;
+
+        if (empty_json_parse(strbuf_text(&c->body), c->body.len, &p) < 0)
+                conn_reply_problem(c, &p, NULL);
+        else
+                call_lease(c, INPUT_RENEW, NULL);
+}
+
+void ask_release(struct conn *c)
+{
+        struct problem p;
+
+        if (empty_json_parse(strbuf_text(&c->body), c->body.len, &p) < 0)
+                conn_reply_problem(c, &p, NULL);
+        else
+                call_lease(c, INPUT_RELEASE, NULL);
+}

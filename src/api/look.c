@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is: health, status, the lists, one lease and the wait for it to change. */
+#include "api/routes.h"
+
+static void add_health(struct conn *c, json_t *object)
+{
+        struct api_host *host = &c->server->host;
+        struct api_health h = { 0 };
+
+        host->health(host->ctx, &h);
+        (void) json_object_set_new(object, "version", json_string(h.version));
+        (void) json_object_set_new(object, "gpu", json_string(h.gpu));
+        (void) json_object_set_new(object, "gpu_age_ms", view_u64_or_null(h.gpu_age_known, h.gpu_age_ms));
+        (void) json_object_set_new(object, "host_pids", h.host_pids_known ? json_boolean(h.host_pids) : json_null());
+        (void) json_object_set_new(object, "degraded", view_text_or_null(h.degraded));
+}
+
+void look_health(struct conn *c)
+{
+        json_t *object = json_pack("{s:s}", "status", "ok");
+
+        if (object)
+                add_health(c, object);
+        conn_reply(c, MHD_HTTP_OK, object);
+}
+
+void look_status(struct conn *c)
+{
+        struct api_host *host = &c->server->host;
+        struct api_health h = { 0 };
+        struct view v;
+
+        conn_view(c, &v);
+        host->health(host->ctx, &h);
+        json_t *object =
+                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "started", view_wall_time(h.started_wall_ms),
+                          "read_only_reason", view_text_or_null(h.read_only_reason), "devices", view_devices(&v),
+                          "leases", view_leases(&v), "queue", view_queue(&v), "strangers", view_strangers(&v));
+        if (object)
+                add_health(c, object);
+        conn_reply(c, MHD_HTTP_OK, object);
+}
+
+void look_devices(struct conn *c)
+{
+        struct view v;
+        conn_view(c, &v);
+        conn_reply(c, MHD_HTTP_OK, json_pack("{s:o}", "devices", view_devices(&v)));
+}
+
+void look_queue(struct conn *c)
+{
+        struct view v;
+        conn_view(c, &v);
+        conn_reply(c, MHD_HTTP_OK, json_pack("{s:o}", "queue", view_queue(&v)));
+}
+
+void look_leases(struct conn *c)
+{
+        struct view v;
+        conn_view(c, &v);
+        conn_reply(c, MHD_HTTP_OK, json_pack("{s:o}", "leases", view_leases(&v)));
+}
+
+void look_lease(struct conn *c)
+{
+        struct api_host *host = &c->server->host;
+        struct api_told told = { 0 };
+        uint64_t after, wait_ms;
+        struct problem p;
+
+        if (route_query_u64(c, "after", 0, INT64_MAX, 0, &after) < 0 ||
+            route_query_u64(c, "wait_ms", 0, API_POLL_MAX_MS, 0, &wait_ms) < 0)
+                return;
+        if (wait_ms != 0 && !conn_query(c, "after")) {
+                problem_field(&p, "after", "", 0, "the rev of the lease as it was last seen",
+                              "say after=REV with wait_ms");
+                conn_reply_problem(c, &p, NULL);
+                return;
+        }
+        struct lease *lease = route_lease(c);
+        if (!lease)
+                return;
+        (void) host->told(host->ctx, lease->id, &told);
+        if (wait_ms == 0 || told.rev > after) {
+                route_reply_lease(c, MHD_HTTP_OK, lease);
+                return;
+        }
+
+        c->want = WANT_CHANGE;
+        c->rev = after;
+        conn_await(c, lease->id);
+        conn_sleep(c, CONN_WAITING);
+        conn_limit_wait(c, wait_ms);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Private to src/api: the addresses of docs/api.md. routes.c has the table; the functions it names are in
+ *
+ *   look.c    what is: health, status, the lists, one lease and the wait for it to change
+ *   story.c   what was: events, the story of a lease, and what is said about one that is gone
+ *   ask.c     what is asked for becomes an input of the core
+ *   answer.c  what the core decided becomes the answer (route_on_action)
+ *
+ * Each answers by conn_reply() or conn_reply_problem(), or puts the connection to sleep until somebody does.
+ */
+#include "api/conn.h"
+
+struct route {
+        const char *method;
+        const char *path;    /* '*' stands for a lease id, which is in conn->lease_id then */
+        const char *queries; /* names of its query parameters, with blanks around each */
+        void (*run)(struct conn *c);
+};
+
+/* NULL with a problem: 404, or 405. */
+const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id, struct problem *reterr);
+bool route_takes_query(const struct route *route, const char *name);
+/* An action that answers this connection's input, or is about the lease it waits for. */
+void route_on_action(struct conn *c, const struct action *action);
+
+/* ---- what more than one address needs ---- */
+struct world *route_world(struct conn *c);
+/* A number in the query; absent: @otherwise. -1 with the problem answered. */
+int route_query_u64(struct conn *c, const char *name, uint64_t min, uint64_t max, uint64_t otherwise, uint64_t *ret);
+/* The lease in the address, while it is not over; else NULL and the client was told. */
+struct lease *route_lease(struct conn *c);
+void route_reply_lease(struct conn *c, unsigned status, const struct lease *lease);
+/* Puts an input on its way and lets the connection sleep until its actions are there. */
+void route_submit(struct conn *c, struct input *input, uint64_t *token, enum conn_want want);
+
+/* ---- look.c ---- */
+void look_health(struct conn *c);
+void look_status(struct conn *c);
+void look_devices(struct conn *c);
+void look_queue(struct conn *c);
+void look_leases(struct conn *c);
+void look_lease(struct conn *c);
+
+/* ---- story.c ---- */
+void story_events(struct conn *c);
+void story_why(struct conn *c);
+/* About the lease of the connection: 410 with how it ended, or 404. */
+void story_reply_gone(struct conn *c);
+
+/* ---- ask.c ---- */
+void ask_lease(struct conn *c);
+void ask_activate(struct conn *c);
+void ask_renew(struct conn *c);
+void ask_release(struct conn *c);
