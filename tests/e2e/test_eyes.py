@@ -380,7 +380,8 @@ def test_F26_sleep_ends_no_lease_and_what_was_read_before_it_grants_nothing(bed)
     waits = bed.ask("256M", mode="queue").json
     assert waits["state"] == "queued", waits
     until("the driver is said to be away", lambda: gpu(bed) == "stale")
-    assert "event=slept for_ms=28800" in bed.log() and "NVML does not start: UNKNOWN (999)" in bed.log()
+    until("and why", lambda: "NVML does not start: UNKNOWN (999)" in bed.log())
+    assert "event=slept for_ms=28800" in bed.log()
     assert bed.lease(waits["id"]).json["state"] == "queued"
     assert [bed.lease(x).json["state"] for x in (lease, short)] == ["active"] * 2
     bed.fault("clear")
