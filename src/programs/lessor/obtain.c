@@ -132,6 +132,8 @@ static int refused(struct obtain *o, const struct client_answer *answer)
 {
         progress_clear(&o->progress);
         show_problem(o->progress.verb, answer);
+        if (strcmp(problem_kind(answer), "would-wait") == 0)
+                (void) fprintf(stderr, "  to let it wait: leave out --no-wait (or --wait 0)\n");
         if (answer->status == 409 &&
             (strcmp(problem_kind(answer), "would-wait") == 0 || strcmp(problem_kind(answer), "wait-over") == 0))
                 return LESSOR_EXIT_WAIT_OVER;
