@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/size.h"
 #include "model/lease.h"
+#include "model/reason.h"
 #include "programs/lessor/show.h"
 
 enum { BAR_CELLS = 40, FIELD_MAX = 160, UUID_SHOWN = 12 };
@@ -184,6 +185,18 @@ static const char *who_of(const json_t *object, char *buf, size_t buf_size)
         return show_cut(whole, 30, false, buf, buf_size);
 }
 
+/* What its owner should know, beyond why it was granted. */
+static bool is_warned(const json_t *lease)
+{
+        static const enum rule warnings[] = { RULE_SLOT_WARNING, RULE_SLOT_OVER, RULE_OTHER_DEVICE, RULE_OVER_USE,
+                                              RULE_DEVICE_CHANGED };
+        const char *rule = json_text(json_object_get(lease, "reason"), "rule", "");
+        for (size_t i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++)
+                if (strcmp(rule, rule_name(warnings[i])) == 0)
+                        return true;
+        return false;
+}
+
 void look_leases(const json_t *leases)
 {
         size_t i;
@@ -204,6 +217,11 @@ void look_leases(const json_t *leases)
                 else if (json_is_integer(json_object_get(lease, "slot_left_ms")))
                         (void) printf("  %s left", span(lease, "slot_left_ms", left));
                 (void) fputc('\n', stdout);
+                if (is_warned(lease)) {
+                        char why[SHOW_TEXT_MAX];
+                        (void) printf("         %s%s%s\n", show_colour(SHOW_YELLOW),
+                                      show_field(lease, "why", "", why, sizeof(why)), show_colour(SHOW_PLAIN));
+                }
         }
 }
 
