@@ -311,7 +311,8 @@ def test_no_wait_is_refused_at_once_and_leaves_nothing(own):
     own.hog("holder", "3000M")
     own.in_state("holder", "active")
     ended = own.lessor("run", "--vram", "500M", "--no-wait", "--", "true")
-    assert ended.returncode == 124 and ended.stderr
+    assert ended.returncode == 124
+    assert "would have to wait" in ended.stderr and "leave out --no-wait" in ended.stderr and "mode" not in ended.stderr
     assert [lease["name"] for lease in own.leases()] == ["holder"]
 
 
@@ -483,6 +484,117 @@ def test_user_manager_that_fails_is_done_without(own, tmp_path, fails):
     assert ended.returncode == 4
 
 
+# ---- what becomes of the lease meanwhile ----
+
+@pytest.mark.parametrize("slot, told", [
+    ("6s", r"its slot ends (in \S.*|now); after that it ranks as a filler"),  # warned of at its half
+    ("200ms", "its slot is over: it ranks as a filler from now on")])
+def test_slot_that_ends_is_told_on_stderr_and_in_status(place, slot, told):
+    run = place.start("run", "--name", "short", "--vram", "100M", "--for", slot, "--", "sh", "-c", "echo up; read line; echo mine >&2; exit 7",
+                      stdin=subprocess.PIPE)
+    assert re.fullmatch(rf"lessor run: L\d+: {told}\n", run.stderr.readline())
+    assert re.search(rf"^ +(its slot is over.*|{told})$", place.lessor("status").stdout, re.M)
+    stdout, stderr = run.communicate("\n")
+    assert stdout == "up\n" and stderr.splitlines()[-1] == "mine"
+    assert run.returncode == 7
+    place.gone("short")
+
+
+def test_memory_on_another_card_than_granted_is_told_once_with_the_cure(two):
+    granted, other = (card["uuid"] for card in two.card())
+    run = two.start("run", "--name", "astray", "--vram", "600M", "--device", granted, "--", "sh", "-c",
+                    f'unset CUDA_VISIBLE_DEVICES; exec "{SIMGPU}" hog --alloc 300M --grow 10M/20ms --max 600M')
+    assert re.search(r"appeared on another device than granted; set CUDA_VISIBLE_DEVICES to the granted one "
+                     rf"\({granted}\)$", run.stderr.readline())
+    two.holds(600 * MIB)
+    assert where(two, 600 * MIB) == [other]
+    assert "appeared on another device than granted" in two.lessor("status").stdout
+    assert two.lessor("lease", "release", two.lease("astray")["id"]).returncode == 0
+    assert "its owner released it" in run.stderr.readline()
+    run.terminate()
+    assert run.wait() == 0
+    assert run.stderr.read() == ""
+
+
+def test_device_that_is_lost_and_comes_back_is_told(own):
+    run = own.hog("unlucky", "300M")
+    own.in_state("unlucky", "active")
+    subprocess.run([SIMGPU, "fault", "lost"], env=own.env, stdout=subprocess.DEVNULL, check=True)
+    assert re.search(r"L\d+: its device GPU-\S+ is lost", run.stderr.readline())
+    subprocess.run([SIMGPU, "fault", "clear"], env=own.env, stdout=subprocess.DEVNULL, check=True)
+    assert re.search(r"L\d+: its device GPU-\S+ is back", run.stderr.readline())
+    run.terminate()
+    assert run.wait() == 0
+    assert run.stderr.read() == ""
+
+
+def test_lease_that_ends_under_its_command_is_told_while_its_memory_is_there(own):
+    run = own.hog("robbed", "300M")
+    own.in_state("robbed", "active")
+    pid = own.holds(300 * MIB)
+    until("its use is counted", lambda: own.lease("robbed")["used_bytes"] == 300 * MIB)
+    assert own.lessor("lease", "release", own.lease("robbed")["id"]).returncode == 0
+    assert re.search(r"L\d+: ended in the books \(its owner released it\), but 300 MiB is still on the device; the command goes on",
+                     run.stderr.readline())
+    assert is_alive(pid)
+    run.terminate()
+    assert run.wait() == 0
+    assert run.stderr.read() == ""
+
+
+def slot_is_over(place, name):
+    until(f"the slot of {name} is over", lambda: place.lease(name)["over_time"])
+
+
+@pytest.mark.parametrize("option", ["-q", "--quiet"])
+def test_quiet_run_says_nothing_about_its_lease(own, option):
+    run = own.start("run", option, "--name", "hush", "--for", "200ms", "--", "sh", "-c", "echo mine >&2; read line; exit 7", stdin=subprocess.PIPE)
+    own.in_state("hush", "active")
+    slot_is_over(own, "hush")
+    assert own.lessor("lease", "release", own.lease("hush")["id"]).returncode == 0
+    own.gone("hush")
+    assert run.communicate("\n") == ("", "mine\n")
+    assert run.returncode == 7
+
+
+def test_quiet_run_waits_silently_and_its_errors_are_said(own):
+    holder = own.hog("holder", "3000M")
+    own.in_state("holder", "active")
+    ended = own.lessor("run", "-q", "--vram", "500M", "--wait", "300ms", "--", "true")
+    assert ended.returncode == 124 and len(ended.stderr.splitlines()) == 1
+    late = own.start("run", "-q", "--name", "late", "--vram", "500M", "--", "echo", "my turn")
+    own.in_state("late", "queued")
+    holder.terminate()
+    assert late.communicate() == ("my turn\n", "")
+    assert late.returncode == 0
+    assert own.lessor("run", "-q", "--vram", "3500M", "--", "true").stderr
+
+
+def test_stderr_that_nobody_empties_holds_up_neither_signals_nor_the_end(own):
+    out, full = os.pipe()
+    os.set_blocking(full, False)
+    for size in (4096, 1):
+        try:
+            while True:
+                os.write(full, b"x" * size)
+        except BlockingIOError:
+            pass
+    os.set_blocking(full, True)
+    run = own.start("run", "--name", "mute", "--vram", "100M", "--for", "200ms", "--", PYTHON, "-c", COUNTS_SIGNALS, stderr=full)
+    os.close(full)
+    assert run.stdout.readline() == "ready\n"
+    slot_is_over(own, "mute")
+    run.send_signal(signal.SIGUSR1)
+    assert run.stdout.readline() == "10\n"
+    with open(out, encoding="utf-8") as pipe:
+        # what could not be said is said when there is room
+        assert re.fullmatch(r"x*lessor run: L\d+: its slot .*\n", read_until(pipe, "its slot is over"))
+    assert own.lessor("lease", "release", own.lease("mute")["id"]).returncode == 0  # now nobody reads at all
+    own.gone("mute")
+    run.send_signal(signal.SIGUSR2)
+    assert run.wait() == 3
+
+
 # ---- lessord goes away ----
 
 def test_restart_while_it_runs_goes_unnoticed(own):
@@ -498,6 +610,41 @@ def test_restart_while_it_runs_goes_unnoticed(own):
     assert run.wait() == 0
     assert run.stderr.read() == ""
     own.gone("steady")
+
+
+def test_lessord_that_is_away_is_no_news_and_the_watching_goes_on_afterwards(own):
+    run = own.start("run", "--name", "steady", "--vram", "900M", "--", PYTHON, "-c", COUNTS_SIGNALS)
+    assert run.stdout.readline() == "ready\n"
+    lease = own.in_state("steady", "active")["id"]
+    own.kill_daemon()
+    run.send_signal(signal.SIGUSR1)
+    assert run.stdout.readline() == "10\n"
+    own.start_daemon()
+    assert own.lessor("lease", "release", lease).returncode == 0
+    said = f"lessor run: {lease}: ended: its owner released it; the command goes on without a lease\n"
+    assert run.stderr.readline() == said
+    run.send_signal(signal.SIGUSR2)
+    assert run.wait() == 3
+    assert run.stderr.read() == ""
+    assert run.stdout.read() == "[10]\n"
+
+
+def test_books_that_were_begun_anew_are_told(own):
+    run = own.hog("steady", "900M")
+    own.in_state("steady", "active")
+    own.kill_daemon()
+    for name in os.listdir(own.dir):
+        if name.startswith("journal"):
+            os.remove(os.path.join(own.dir, name))
+    own.start_daemon()
+    # its id is somebody else's now
+    other = own.start("run", "--name", "other", "--vram", "100M", "--", "sleep", "1000")
+    own.in_state("other", "active")
+    assert re.fullmatch(r"lessor run: L\d+: lessord does not know it any more, .*\n", run.stderr.readline())
+    other.kill()
+    run.terminate()
+    assert run.wait() == 0
+    assert run.stderr.read() == ""
 
 
 def test_command_that_ends_while_lessord_is_away_keeps_its_status(own):

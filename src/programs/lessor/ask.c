@@ -150,6 +150,8 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
                 ask->managed = true;
         else if (strcmp(name, "kill-at-end") == 0)
                 ask->kill_at_end = true;
+        else if (strcmp(name, "quiet") == 0)
+                ask->quiet = true;
         else
                 return -ENOENT;
         return 0;

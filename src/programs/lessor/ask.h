@@ -21,6 +21,7 @@ struct ask {
         uint64_t pid;     /* whose life it is bound to */
         bool managed;
         bool kill_at_end;
+        bool quiet;
         uint8_t if_down;  /* enum if_down */
         uint8_t visible;  /* enum visible_way */
         const char *name; /* NULL = none */

@@ -265,16 +265,20 @@ static bool reap(const struct child *child, int *ret_status)
         return ended;
 }
 
-int child_wait(struct child *child, struct signals *signals)
+int child_wait(struct child *child, struct signals *signals, struct watch *watch)
 {
         int status = 0;
         while (!reap(child, &status)) {
-                struct pollfd fd = { .fd = signals->fd, .events = POLLIN };
+                struct pollfd fds[2] = { { .fd = signals->fd, .events = POLLIN } };
                 struct signalfd_siginfo info;
-                (void) poll(&fd, 1, -1);
+                int timeout_ms = -1;
+                nfds_t n = 1 + (watch ? watch_wants(watch, &fds[1], &timeout_ms) : 0);
+                (void) poll(fds, n, timeout_ms);
                 while (signals_next(signals, &info))
                         if (info.ssi_signo != SIGCHLD)
                                 pass_on(child, &info);
+                if (watch)
+                        watch_go_on(watch);
         }
         return status;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "programs/lessor/signals.h"
 #include "programs/lessor/tree.h"
+#include "programs/lessor/watch.h"
 
 #define CHILD_IN_SCOPE_WORD "__in-scope"
 
@@ -31,8 +32,8 @@ int child_prepare(struct child *child, const struct signals *signals, char *cons
 void child_abandon(struct child *child);
 /* Past the barrier. 0 = it runs; else a negative errno of exec. */
 int child_go(struct child *child);
-/* Until it ends; its wait status. */
-int child_wait(struct child *child, struct signals *signals);
+/* Until it ends; its wait status. @watch is kept going meanwhile; NULL = none. */
+int child_wait(struct child *child, struct signals *signals, struct watch *watch);
 void child_fini(struct child *child);
 
 /* `lessor __in-scope REPORT GO CHLD COMMAND…`: the barrier's inner side, started by systemd-run in the new scope. */

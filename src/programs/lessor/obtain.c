@@ -31,6 +31,7 @@ void obtain_init(struct obtain *o, const struct ask *ask, struct signals *signal
         client_init(&o->client);
         o->client.wake_fd = signals->fd;
         progress_init(&o->progress, verb);
+        o->progress.quiet = ask->quiet;
         o->asked_ms = clock_now_ms();
         o->deadline_ms = ask->wait_ms == UINT64_MAX ? UINT64_MAX : o->asked_ms + ask->wait_ms;
 }
@@ -50,8 +51,7 @@ static int interrupted(struct obtain *o)
                 progress_clear(&o->progress);
                 if (o->id[0] != '\0') {
                         obtain_release(o);
-                        (void) fprintf(stderr, "lessor %s: %s given up: %s\n", o->progress.verb, o->id,
-                                       sigdescr_np((int) info.ssi_signo));
+                        progress_say(&o->progress, "%s given up: %s", o->id, sigdescr_np((int) info.ssi_signo));
                 }
                 signals_die_by((int) info.ssi_signo);
         }
@@ -62,8 +62,8 @@ static int wait_over(struct obtain *o)
 {
         char waited[DURATION_TEXT_MAX];
         obtain_release(o);
-        progress_say(&o->progress, "the wait is over after %s: no room came free. `lessor why %s` tells more",
-                     duration_text(clock_now_ms() - o->asked_ms, waited), o->id[0] != '\0' ? o->id : "ID");
+        progress_fail(&o->progress, "the wait is over after %s: no room came free. `lessor why %s` tells more",
+                      duration_text(clock_now_ms() - o->asked_ms, waited), o->id[0] != '\0' ? o->id : "ID");
         return LESSOR_EXIT_WAIT_OVER;
 }
 

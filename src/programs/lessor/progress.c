@@ -38,7 +38,7 @@ void progress_update(struct progress *p, const char *text, const char *brief, co
                 (void) snprintf(p->last, sizeof(p->last), "%s", key);
                 progress_say(p, "%s", text);
         }
-        if (p->on_terminal) {
+        if (p->on_terminal && !p->quiet) {
                 char whole[PROGRESS_MAX], line[PROGRESS_MAX];
                 (void) snprintf(whole, sizeof(whole), "lessor %s: %s", p->verb, brief);
                 (void) fprintf(stderr, "\r%s\033[K", show_cut(whole, columns() - 1, false, line, sizeof(line)));
@@ -46,13 +46,28 @@ void progress_update(struct progress *p, const char *text, const char *brief, co
         }
 }
 
-void progress_say(struct progress *p, const char *fmt, ...)
+__attribute__((__format__(__printf__, 2, 0))) static void say(struct progress *p, const char *fmt, va_list args)
 {
         char text[PROGRESS_MAX + 256];
-        va_list args;
-        va_start(args, fmt);
         (void) vsnprintf(text, sizeof(text), fmt, args);
-        va_end(args);
         progress_clear(p);
         (void) fprintf(stderr, "lessor %s: %s\n", p->verb, text); /* one write: lines of many waiters stay whole */
+}
+
+void progress_say(struct progress *p, const char *fmt, ...)
+{
+        va_list args;
+        if (p->quiet)
+                return;
+        va_start(args, fmt);
+        say(p, fmt, args);
+        va_end(args);
+}
+
+void progress_fail(struct progress *p, const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        say(p, fmt, args);
+        va_end(args);
 }

@@ -11,6 +11,7 @@ enum { PROGRESS_MAX = 1024 };
 
 struct progress {
         const char *verb;
+        bool quiet; /* only what went wrong is said */
         bool on_terminal;
         bool shown;              /* a line stands on the terminal that the next one may overwrite */
         char last[PROGRESS_MAX]; /* what was said last */
@@ -25,4 +26,6 @@ void progress_init(struct progress *p, const char *verb);
 void progress_update(struct progress *p, const char *text, const char *brief, const char *key);
 /* A line that stays. */
 printf_like(2, 3) void progress_say(struct progress *p, const char *fmt, ...);
+/* The same for what went wrong: said in any case. */
+printf_like(2, 3) void progress_fail(struct progress *p, const char *fmt, ...);
 void progress_clear(struct progress *p);

@@ -39,15 +39,18 @@ const struct option run_options[] = {
         { "managed", NULL, "it uses managed memory, which hides from the driver's list" },
         { "kill-at-end", NULL, "end it when its time (--for) is over" },
         { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail" },
+        { "quiet", NULL, "only errors on stderr: nothing while it waits, nothing about the lease later", 'q' },
         { 0 },
 };
 
 const char run_more[] =
         "The command has stdin, stdout, stderr, the terminal and its exit status to itself; lessor speaks on stderr, "
         "and only\n"
-        "while it waits or something is wrong. Signals sent to lessor are passed on. The lease ends with the command; "
-        "workers\n"
-        "it leaves behind keep it until they end.\n"
+        "while it waits, when something is wrong, and when something becomes of the lease: its time (--for) runs out, "
+        "it\n"
+        "uses more than it asked for or another device, its device is lost, somebody ended it. Signals sent to lessor "
+        "are\n"
+        "passed on. The lease ends with the command; workers it leaves behind keep it until they end.\n"
         "\n"
         "Exit status: the command's own; if a signal ended it, lessor ends by the same one (the shell shows 128+N).\n"
         "  124  the wait is over (--wait, --no-wait)\n"
@@ -239,7 +242,7 @@ static int set_visible(struct obtain *o)
         while (granted < n && strcmp(devices[granted].uuid, o->device) != 0)
                 granted++;
         if (granted == n) {
-                progress_say(&o->progress, "%s is on %s, which lessord does not list", o->id, o->device);
+                progress_fail(&o->progress, "%s is on %s, which lessord does not list", o->id, o->device);
                 return LESSOR_EXIT_OWN;
         }
         if (how == VISIBLE_AUTO && (n == 1 || already_exact(devices, n, granted)))
@@ -329,12 +332,26 @@ static bool leaves_workers(struct obtain *o, const struct child *child)
         return true;
 }
 
+/* Until the command ends. What becomes of its lease meanwhile is told, and never at its cost: a stderr that nobody reads any
+ * more is no reason to end, and none to wait. */
+static int stand_beside(const struct obtain *o, struct child *child)
+{
+        struct watch watch;
+        if (o->ask->quiet)
+                return child_wait(child, o->signals, NULL);
+        (void) signal(SIGPIPE, SIG_IGN);
+        watch_init(&watch, o);
+        int status = child_wait(child, o->signals, &watch);
+        watch_fini(&watch);
+        return status;
+}
+
 static int run_under_lease(struct obtain *o, struct child *child, char **command)
 {
         say_granted(o);
         signals_take_all(o->signals);
         int r = child_go(child);
-        int status = child_wait(child, o->signals);
+        int status = stand_beside(o, child);
         bool leaves = r == 0 && leaves_workers(o, child);
         /* One that was killed gave nothing back: its lease ends with us, and `lessor why` tells it so. */
         if (!leaves && !WIFSIGNALED(status))

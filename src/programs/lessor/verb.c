@@ -106,8 +106,8 @@ int verb_print_help(const struct verb *verb)
         (void) printf("lessor %s - %s\n\nusage: lessor %s %s\n\n", verb->name, verb->brief, verb->name, verb->synopsis);
         for (const struct option *row = verb->options; row->name; row++) {
                 char left[64];
-                (void) snprintf(left, sizeof(left), "--%s%s%s", row->name, row->value ? " " : "",
-                                row->value ? row->value : "");
+                (void) snprintf(left, sizeof(left), "--%s%s%s%s%.1s", row->name, row->value ? " " : "",
+                                row->value ? row->value : "", row->letter ? ", -" : "", &row->letter);
                 if (strlen(left) < HELP_COLUMN)
                         (void) printf("  %-*s %s\n", HELP_COLUMN, left, row->help);
                 else
@@ -186,6 +186,15 @@ static int long_option(struct options *o, const char *word)
         return unknown_option(o, word);
 }
 
+/* Of an option that takes no value; letters are not joined ("-qv"). -1 = there is none such. */
+static int row_of_letter(const struct options *o, const char *word)
+{
+        for (int row = 0; o->verb->options[row].name; row++)
+                if (o->verb->options[row].letter != 0 && o->verb->options[row].letter == word[1] && word[2] == '\0')
+                        return row;
+        return -1;
+}
+
 int options_next(struct options *o)
 {
         o->value = NULL;
@@ -208,7 +217,8 @@ int options_next(struct options *o)
                 return OPTIONS_HELP;
         if (word[1] == '-')
                 return long_option(o, word);
-        return unknown_option(o, word);
+        int row = row_of_letter(o, word);
+        return row >= 0 ? row : unknown_option(o, word);
 }
 
 const char *option_name(const struct options *o, int row)

@@ -23,6 +23,7 @@ struct option {
         const char *name;  /* without the dashes */
         const char *value; /* what it takes, for --help; NULL = nothing */
         const char *help;
+        char letter; /* the short form: 'q' for -q; 0 = none */
 };
 
 struct verb {
