@@ -71,6 +71,12 @@ json_t *view_devices(const struct view *v)
         return list;
 }
 
+/* A row that no process was found for has no start time (model/process.h). */
+static bool is_ghost(const struct holder *stranger)
+{
+        return !identity_is_none(stranger->process) && stranger->process.start_ticks == 0;
+}
+
 json_t *view_strangers(const struct view *v)
 {
         json_t *list = json_array();
@@ -81,11 +87,11 @@ json_t *view_strangers(const struct view *v)
                         continue;
 
                 const struct process *p = world_process_find(v->world, h->process);
-                json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
-                                           view_u64_or_null(!identity_is_none(h->process), h->process.pid), "uid",
-                                           view_u64_or_null(p != NULL, p ? p->uid : 0), "user",
-                                           view_text_or_null(p ? user_names_get(v->names, p->uid) : NULL), "comm",
-                                           view_text_or_null(p ? p->comm : NULL), "device",
+                json_t *object = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "pid",
+                                           view_u64_or_null(!identity_is_none(h->process), h->process.pid), "ghost",
+                                           (int) is_ghost(h), "uid", view_u64_or_null(p != NULL, p ? p->uid : 0),
+                                           "user", view_text_or_null(p ? user_names_get(v->names, p->uid) : NULL),
+                                           "comm", view_text_or_null(p ? p->comm : NULL), "device",
                                            view_device_uuid(v->world, h->device), "used_bytes",
                                            view_u64_or_null(h->used_known, h->used_bytes));
                 (void) json_array_append_new(list, object);

@@ -141,7 +141,7 @@ def test_F19_foreign_pids_are_counted_and_nobody_is_signalled(place):
     place.fault("foreign-pid")
     until("it is a stranger", lambda: [s["used_bytes"] for s in strangers(place)] == [GIB])
     (nobody,) = strangers(place)
-    assert nobody["pid"] == hog.pid + 4194304 and nobody["user"] is None and nobody["comm"] is None
+    assert nobody["pid"] == hog.pid + 4194304 and nobody["ghost"] and nobody["user"] is None and nobody["comm"] is None
     # the lease is not seen on the card: its promise counts beside the stranger's use
     assert place.device()["free_bytes"] == GIB and place.lease(lease).json["state"] == "active"
     assert place.ask(GIB + 1, mode="now").problem == "would-wait"
@@ -187,13 +187,16 @@ def card_used(place):
 def test_F20_ghost_is_counted_as_used_and_told_once(place):
     ghost = 4194304 + 17  # above every pid that this kernel gives
     place.fault("ghost", str(ghost), "1G")
-    until("it is seen", lambda: [s["pid"] for s in strangers(place)] == [ghost])
+    hog = place.hog("64M")
+    until("both are seen", lambda: {s["pid"]: s["ghost"] for s in strangers(place)} == {ghost: True, hog.pid: False})
+    hog.kill()
+    until("the living one is gone", lambda: [s["pid"] for s in strangers(place)] == [ghost])
     card = place.device()
     assert card["used_bytes"] == GIB and card["free_bytes"] == 2 * GIB and card["unattributed_bytes"] == 0
     assert place.ask(2 * GIB + 1, mode="now").problem == "would-wait"
     for _ in range(30):
         looked_anew(place)
-    told = [e for e in place.events(limit=1000) if e["kind"] == "stranger"]
+    told = [e for e in place.events(limit=1000) if e["kind"] == "stranger" and e["bytes"] == GIB]
     assert [e["rule"] for e in told] == ["stranger-seen"], told
     place.fault("clear")
     until("it is gone", lambda: strangers(place) == [])
