@@ -361,27 +361,36 @@ static bool wants_look(const struct world *w, const struct device *dev, const st
         bool was_just_looked_at = dev->reading_ms != 0 && dev->reading_ms >= dev->changed_ms && !dev->settled &&
                                   u64_sub0(w->now_ms, dev->reading_ms) < UNSETTLED_AGAIN_MS;
 
-        return w->eyes_answering && (!was_just_looked_at || e->wait_kind != WAIT_READING);
+        return w->eyes_answering && (!was_just_looked_at || e->wait_kind == WAIT_NOT_LOOKED);
 }
 
 /* Each of @devices is looked at: one that cannot be read may not keep it from another. */
-static void wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, const struct standing *standings)
+static void order_looks(struct pass *p, struct entry *e, uint64_t devices, bool *ret_others_wait)
 {
         struct world *w = p->world;
-        uint32_t first = NO_DEVICE;
-        bool others_wait = false;
 
+        *ret_others_wait = false;
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(devices & (UINT64_C(1) << d)))
                         continue;
-                if (first == NO_DEVICE)
-                        first = d;
-                others_wait = others_wait || p->lanes[d].pending;
+                *ret_others_wait = *ret_others_wait || p->lanes[d].pending;
                 p->lanes[d].pending = true;
                 if (wants_look(w, &w->devices[d], e))
                         actions_read(w, p->out, d);
         }
+}
 
+static void wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, const struct standing *standings)
+{
+        struct world *w = p->world;
+        bool others_wait;
+
+        order_looks(p, e, devices, &others_wait);
+        /* A look takes milliseconds. Where it does not come, the other devices have a head in it meanwhile. */
+        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e))
+                return;
+
+        uint32_t first = (uint32_t) __builtin_ctzll(devices);
         const struct device *dev = &w->devices[first];
         struct standing wait = standings[first];
         wait.starts = false;

@@ -190,6 +190,18 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
         life_end(w, lease, end, call->token, out);
 }
 
+/* On a lost card nothing is listed; the processes are known all the same. */
+static bool has_living_process(const struct world *w, const struct lease *lease)
+{
+        struct ref ref = world_lease_ref(w, lease);
+
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                if (ref_equal(w->processes[i].lease, ref) && w->processes[i].state != PROCESS_ENDED &&
+                    !identity_equal(w->processes[i].identity, lease->binding.owner))
+                        return true;
+        return false;
+}
+
 void life_owner_ended(struct world *w, const struct lease_call *call, struct actions *out)
 {
         struct lease *lease = world_lease_by_id(w, call->lease_id);
@@ -197,7 +209,8 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
                 return;
 
         enum end_reason end = call->end_reason != END_NONE ? (enum end_reason) call->end_reason : END_OWNER_EXITED;
-        bool works = lease->state != LEASE_QUEUED && (lease->root_living || attribute_count_workers(w, lease) != 0);
+        bool works = lease->state != LEASE_QUEUED && (lease->root_living || attribute_count_workers(w, lease) != 0 ||
+                                                      (lease->state == LEASE_LOST && has_living_process(w, lease)));
         if (!works || end == END_REBOOTED) {
                 life_end(w, lease, end, call->token, out);
                 return;
@@ -206,6 +219,7 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         struct holder *h = holder_of(w, lease);
         change_state(lease, LEASE_EVENT_OWNER_GONE);
         lease->owner_gone = true;
+        lease->ended_ms = w->now_ms;
         h->uncollected = false;
         actions_add_lease(
                 w, out, ACTION_ORPHANED, lease,
@@ -261,13 +275,16 @@ static void tick_over_use(struct world *w, struct lease *lease, struct actions *
                                             .reserved_bytes = h->reserved_bytes });
 }
 
-/* Nobody of it lives any more, as far as anybody can see. */
+/* Nobody of it lives any more, as far as anybody can see. Where the driver lists no processes, the time that settling may
+ * take has to pass since the last of it that was known to live. */
 static bool is_abandoned(const struct world *w, const struct lease *lease)
 {
         if (!lease->owner_gone || lease->root_living || w->holders[lease->holder.index].n_processes != 0)
                 return false;
-        return lease->state == LEASE_LOST ||
-               (lease->state == LEASE_ORPHANED && w->devices[lease->device].per_process_known);
+        if (lease->state == LEASE_LOST)
+                return !has_living_process(w, lease);
+        return lease->state == LEASE_ORPHANED &&
+               (w->devices[lease->device].per_process_known || w->now_ms >= lease->ended_ms + settle_ms(lease->bytes));
 }
 
 /* A look whose totals differ may be of two moments: it takes a settled one, or several in a row that show nothing of it. */
@@ -286,9 +303,14 @@ void life_process_ended(struct world *w, struct identity identity, struct action
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || !lease->root_living || !identity_equal(lease->binding.root, identity))
+                if (w->lease_ids[i] == 0)
                         continue;
-                lease->root_living = false;
+                if (lease->root_living && identity_equal(lease->binding.root, identity)) {
+                        lease->root_living = false;
+                        lease->ended_ms = w->now_ms;
+                } else if (lease->state != LEASE_LOST) {
+                        continue; /* a reading will tell of its others */
+                }
                 if (is_abandoned(w, lease) && actions_have_room(out, 2))
                         bury_drained(w, lease, out);
         }
@@ -337,6 +359,19 @@ static void tick_slot(struct world *w, struct lease *lease, struct actions *out)
         }
 }
 
+/* What drains or is orphaned: nobody may ever look again by himself, and where no processes are listed only time can tell. */
+static void tick_leaving(struct world *w, struct lease *lease, struct actions *out)
+{
+        struct holder *h = holder_of(w, lease);
+
+        if (lease->absent_looks != 0 && lease->absent_looks < ABSENT_LOOKS && w->eyes_answering)
+                actions_read(w, out, lease->device);
+        if (w->devices[lease->device].per_process_known)
+                return;
+        if (lease->state == LEASE_DRAINING ? is_drained(w, lease, h) : is_abandoned(w, lease))
+                bury_drained(w, lease, out);
+}
+
 static void tick_lease(struct world *w, struct lease *lease, struct actions *out)
 {
         if (lease->state == LEASE_QUEUED) {
@@ -348,10 +383,10 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                         life_end(w, lease, END_EXPIRED, 0, out);
                 return;
         }
-        if (lease->state == LEASE_DRAINING) {
-                if (!w->devices[lease->device].per_process_known && is_drained(w, lease, holder_of(w, lease)))
-                        bury_drained(w, lease, out);
-                return;
+        if (lease->state == LEASE_DRAINING || lease->state == LEASE_ORPHANED) {
+                tick_leaving(w, lease, out);
+                if (lease->state != LEASE_ORPHANED)
+                        return;
         }
         if (lease->state == LEASE_GRANTED && w->now_ms - lease->granted_ms >= w->config.collect_ms) {
                 life_end(w, lease, END_NOT_COLLECTED, 0, out);

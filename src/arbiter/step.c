@@ -130,8 +130,8 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 reading_process(w, &input->process);
                 return; /* changes nothing until a reading lists it */
         case INPUT_PROCESS_ENDED:
-                life_process_ended(w, input->process_ended, out);
                 reading_process_ended(w, input->process_ended, out);
+                life_process_ended(w, input->process_ended, out);
                 break;
         case INPUT_EYES:
                 eyes_step(w, &input->eyes, out);

@@ -96,12 +96,12 @@ struct lease {
         uint32_t device;  /* index, once granted */
         uint64_t slot_ms; /* --for; 0 = no limit */
         uint64_t arrived_ms;
-        uint64_t granted_ms;             /* 0 = not yet */
-        uint64_t active_ms;              /* 0 = not yet */
-        uint64_t ended_ms;               /* when it left the books (draining) */
-        uint64_t slot_end_ms;            /* 0 = none */
-        uint64_t renewed_ms;             /* the last heartbeat */
-        uint64_t waited_ms;              /* before its grant */
+        uint64_t granted_ms;  /* 0 = not yet */
+        uint64_t active_ms;   /* 0 = not yet */
+        uint64_t ended_ms;    /* when it left the books (draining), or the last of it known to live ended (orphaned) */
+        uint64_t slot_end_ms; /* 0 = none */
+        uint64_t renewed_ms;  /* the last heartbeat */
+        uint64_t waited_ms;   /* before its grant */
         uint64_t over_use_since_ms;      /* 0 = within its reservation and the tolerance */
         uint64_t ledger_set_aside_bytes; /* backfill by checkpoint: room kept in the ledger for it */
         struct binding binding;

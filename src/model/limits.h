@@ -11,8 +11,8 @@ enum {
         PROCESSES_MAX = 16384,
         ROWS_MAX = 1024,         /* processes one reading may list */
         OCCUPANCIES_MAX = 16384, /* (process, device) pairs; what a reading lists beyond stays unattributed */
-        /* one for each lease and each stranger there can be (new ones stand beside those they replace), and a display, a head's claim and some tenants a device: the
-         * table of holders is never full before one of the others is */
+        /* One for each lease and each stranger there can be (new ones stand beside those they replace), and a display, a
+         * head's claim and some tenants a device: this table is never full before one of the others is. */
         HOLDERS_MAX = LEASES_MAX + OCCUPANCIES_MAX + ROWS_MAX + 16 * DEVICES_MAX,
         USERS_MAX = 1024,
         ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */
