@@ -542,6 +542,17 @@ def test_lease_that_ends_under_its_command_is_told_while_its_memory_is_there(own
     assert run.stderr.read() == ""
 
 
+def test_hundreds_that_run_leave_their_user_connections_to_ask_with(own):
+    """A user has 256 of them; one each for what only watches would leave none."""
+    for i in range(260):
+        own.start("run", "--name", f"r{i}", "--vram", "1M", "--", "cat", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                  stderr=subprocess.DEVNULL)
+        if i % 20 == 19:  # all at once would be another test
+            until(f"{i + 1} run", lambda i=i: len([lease for lease in own.leases() if lease["state"] == "active"]) == i + 1)
+    last = own.start("run", "--name", "last", "--vram", "1M", "--for", "200ms", "--", "cat", stdin=subprocess.PIPE)
+    assert "its slot is over" in last.stderr.readline()  # and nobody is left out
+
+
 def slot_is_over(place, name):
     until(f"the slot of {name} is over", lambda: place.lease(name)["over_time"])
 

@@ -12,6 +12,7 @@
 enum stage {
         STAGE_OFF,     /* there is nothing more to say about this lease */
         STAGE_RESTING, /* until due_ms */
+        STAGE_CROWD,   /* how many others there are */
         STAGE_LEASE,   /* the long poll */
         STAGE_EVENTS,  /* it changed: what happened, in order */
 };
@@ -22,6 +23,8 @@ enum {
         REST_LAST_MS = 10 * 1000,
         NO_NEWS_MS =
                 1000, /* a daemon that answers a long poll with nothing new, at once and always, shall not spin us */
+        CROWD = 64,   /* of the 256 connections that lessord allows a user, at most about so many are held by polls */
+        GLANCE_MS = 15 * 1000,
         PATH_MAX_HERE = 128,
 };
 
@@ -61,9 +64,12 @@ static void begin(struct watch *w, enum stage stage)
 {
         char path[PATH_MAX_HERE];
         struct error err = { 0 };
-        if (stage == STAGE_LEASE)
+        int turn_ms = stage == STAGE_LEASE && !w->is_crowded ? TURN_MS : 0;
+        if (stage == STAGE_CROWD)
+                (void) snprintf(path, sizeof(path), "/api/devices");
+        else if (stage == STAGE_LEASE)
                 (void) snprintf(path, sizeof(path), "/api/leases/%s?after=%" PRIu64 "&wait_ms=%d", w->id, w->rev,
-                                TURN_MS);
+                                turn_ms);
         else
                 (void) snprintf(path, sizeof(path), "/api/events?lease=%s&after=%" PRIu64, w->id, w->rev);
         http_call_end(&w->call);
@@ -72,7 +78,7 @@ static void begin(struct watch *w, enum stage stage)
                 return;
         }
         w->stage = (uint8_t) stage;
-        w->due_ms = clock_now_ms() + (stage == STAGE_LEASE ? TURN_MS : 0) + CLIENT_CALL_MS;
+        w->due_ms = clock_now_ms() + (uint64_t) turn_ms + CLIENT_CALL_MS;
 }
 
 /* ---- what is said ---- */
@@ -144,6 +150,25 @@ static bool is_ours(const json_t *lease)
         return json_is_object(binding) && (!json_amount(binding, "pid", &pid) || pid == (uint64_t) getpid());
 }
 
+/* Counted once: those that came earlier and hold connections are among those that are counted now. */
+static void take_crowd(struct watch *w, const struct client_answer *answer)
+{
+        size_t i, k, n = 0;
+        json_t *device, *holder;
+        if (answer->status != 200) {
+                rest_while_away(w);
+                return;
+        }
+        json_array_foreach(json_object_get(answer->body, "devices"), i, device)
+        {
+                json_array_foreach(json_object_get(device, "holders"), k, holder) n +=
+                        json_is_string(json_object_get(holder, "lease"));
+        }
+        w->counted = true;
+        w->is_crowded = n > CROWD;
+        begin(w, STAGE_LEASE);
+}
+
 static void take_lease(struct watch *w, const struct client_answer *answer)
 {
         json_decref(w->lease);
@@ -160,7 +185,7 @@ static void take_lease(struct watch *w, const struct client_answer *answer)
         if (answer->status == 200)
                 w->lease = json_incref(answer->body);
         if (w->lease && json_amount_or(w->lease, "rev", 0) <= w->rev)
-                rest(w, NO_NEWS_MS);
+                rest(w, w->is_crowded ? GLANCE_MS : NO_NEWS_MS);
         else
                 begin(w, STAGE_EVENTS);
 }
@@ -212,7 +237,7 @@ nfds_t watch_wants(const struct watch *w, struct pollfd *ret, int *timeout_ms)
                 if (*timeout_ms < 0 || left_ms < (uint64_t) *timeout_ms)
                         *timeout_ms = (int) left_ms;
         }
-        if (w->stage != STAGE_LEASE && w->stage != STAGE_EVENTS)
+        if (w->stage == STAGE_OFF || w->stage == STAGE_RESTING)
                 return 0;
         *ret = (struct pollfd){ .fd = w->call.fd, .events = w->call.stage == HTTP_SENDING ? POLLOUT : POLLIN };
         return 1;
@@ -229,7 +254,7 @@ void watch_go_on(struct watch *w)
                 return;
         if (w->stage == STAGE_RESTING) {
                 if (clock_now_ms() >= w->due_ms)
-                        begin(w, STAGE_LEASE);
+                        begin(w, w->counted ? STAGE_LEASE : STAGE_CROWD);
                 return;
         }
         int r = http_call_go_on(&w->call, false, 0, -1, &err);
@@ -240,6 +265,8 @@ void watch_go_on(struct watch *w)
         http_call_end(&w->call);
         if (r < 0)
                 rest_while_away(w);
+        else if (w->stage == STAGE_CROWD)
+                take_crowd(w, &answer);
         else if (w->stage == STAGE_LEASE)
                 take_lease(w, &answer);
         else
