@@ -21,9 +21,8 @@ enum {
         TURN_MS = 10 * 60 * 1000, /* of the long poll: a wake-up of a process that has nothing else to do */
         REST_FIRST_MS = 250,
         REST_LAST_MS = 10 * 1000,
-        NO_NEWS_MS =
-                1000, /* a daemon that answers a long poll with nothing new, at once and always, shall not spin us */
-        CROWD = 64,   /* of the 256 connections that lessord allows a user, at most about so many are held by polls */
+        NO_NEWS_MS = 1000, /* a long poll that is answered at once and with nothing new, always, shall not spin us */
+        CROWD = 64, /* of the 256 connections that lessord allows a user, at most about so many are held by polls */
         GLANCE_MS = 15 * 1000,
         PATH_MAX_HERE = 128,
 };
