@@ -9,6 +9,7 @@ below the tests that failed. Nothing is written into the source tree.
 """
 
 import os
+import signal
 import sys
 
 import pytest
@@ -81,6 +82,10 @@ class TapReporter:
 def main(argv):
     if len(argv) < 2:
         sys.exit(__doc__)
+    # who runs us in the background may have us ignore SIGINT, SIGQUIT or SIGHUP, and every program we test would inherit that
+    for number in signal.valid_signals():
+        if number != signal.SIGPIPE and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     # our own copy of stdout, taken before pytest begins to capture
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     root = os.path.dirname(os.path.abspath(argv[1]))

@@ -291,7 +291,8 @@ def test_F23_thousands_of_looks_cost_no_descriptor_and_no_memory(bare):
     assert bare.eyes() == [eyes]
     assert bare.log().count("event=eyes-hello") == 1  # one reader, whose driver never changed
     assert abs(n_fds(eyes) - before[0]) <= 2 and abs(n_fds(bare.daemon.pid) - before[1]) <= 2
-    assert rss_kib(eyes) - before_kib < 1024
+    if os.environ.get("LESSOR_SANITIZED") != "1":  # a sanitizer keeps what was freed
+        assert rss_kib(eyes) - before_kib < 1024
     assert living(bare, *hogs)
 
 
