@@ -5,8 +5,8 @@
  * it when it does not answer. A driver call that never returns costs the deadline and one process, never this one.
  *
  *   no HELLO, or no DONE to a READ, within the deadline → INPUT_EYES{answering = false} once, SIGKILL by pidfd
- *   a new one after the old was reaped, with back-off 0.25 … 8 s; an old one stuck in the kernel (D state) is left to itself,
- *   but there are never more than two alive
+ *   a new one after the old was reaped, with back-off 0.25 … 8 s, from its beginning again once one has lasted so long; an
+ *   old one stuck in the kernel (D state) is left to itself, but there are never more than two alive
  *   its first look → INPUT_EYES{answering = true}: recovery needs nobody
  */
 #include <stdbool.h>

@@ -233,10 +233,11 @@ static void keep_last(struct eyes_seen_device *d, const struct eyes_reading *rea
 static void note_answer(struct eyes_link *e)
 {
         e->answered_ms = clock_now_ms();
+        if (e->answered_ms - e->started_ms >= EYES_BACKOFF_MOST_MS) /* one answer is no proof: it may die of the next */
+                e->backoff_ms = EYES_BACKOFF_FIRST_MS;
         if (e->answered)
                 return;
         e->answered = true;
-        e->backoff_ms = EYES_BACKOFF_FIRST_MS;
         /* Before the first reading: what is known counts as unconfirmed until that reading confirms it. */
         eyes_talk_answering(e, is_answering(e));
 }
