@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
+#include "base/cleanup.h"
 #include "base/duration.h"
 #include "base/escape.h"
 #include "base/number.h"
@@ -129,6 +132,11 @@ static int parse_value(const struct key *key, const char *text, uint64_t *ret, s
         return 0;
 }
 
+struct source {
+        FILE *f;
+        int line, too_long; /* the first such line */
+};
+
 struct load {
         struct conf *conf;
         struct error first; /* what went wrong first; inih tells the line */
@@ -170,21 +178,62 @@ static int on_ini(void *user, const char *section, const char *name, const char 
         return 0;
 }
 
+/* inih takes what does not fit into its buffer for a line of its own: the end of a long comment would be a key. */
+static char *read_line(char *buf, int size, void *stream)
+{
+        struct source *source = stream;
+        int c;
+
+        if (!fgets(buf, size, source->f))
+                return NULL;
+        source->line++;
+        if (strchr(buf, '\n'))
+                return buf;
+        if ((c = getc(source->f)) == EOF || c == '\n')
+                return buf;
+        char first = buf[strspn(buf, " \t")];
+        if (first != '#' && first != ';' && source->too_long == 0)
+                source->too_long = source->line;
+        while ((c = getc(source->f)) != EOF && c != '\n')
+                ;
+        return buf;
+}
+
+/* A folder reads as an empty file, which would mean the defaults, and a pipe would keep us waiting: neither is one. */
+static int open_regular(const char *path, FILE **ret, struct error *err)
+{
+        auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        struct stat st;
+
+        if (fd < 0)
+                return error_errno(err, errno, "reading the configuration %s", path);
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return error_set(err, EINVAL, "the configuration %s is no regular file; move it away, or name another",
+                                 path);
+        *ret = fdopen(fd, "r");
+        if (!*ret)
+                return error_errno(err, errno, "reading the configuration %s", path);
+        (void) take_fd(fd);
+        return 0;
+}
+
 int conf_load(const char *path, bool required, struct conf *conf, struct error *err)
 {
-        FILE *f = fopen(path, "re");
-        if (!f) {
-                if (errno == ENOENT && !required)
-                        return 0;
-                return error_errno(err, errno, "reading the configuration %s", path);
-        }
-
         struct conf loaded = *conf;
         struct load load = { .conf = &loaded };
-        int line = ini_parse_file(f, on_ini, &load);
-        (void) fclose(f);
-        if (line < 0)
+        struct source source = { 0 };
+        int r = open_regular(path, &source.f, err);
+        if (r < 0)
+                return r == -ENOENT && !required ? 0 : r;
+
+        int line = ini_parse_stream(read_line, &source, on_ini, &load);
+        bool failed = ferror(source.f) != 0;
+        (void) fclose(source.f);
+        if (line < 0 || failed)
                 return error_set(err, EIO, "reading the configuration %s failed", path);
+        if (source.too_long > 0 && (line == 0 || source.too_long <= line))
+                return error_set(err, EINVAL, "%s:%d: the line is too long; write long comments on lines of their own",
+                                 path, source.too_long);
         if (line > 0)
                 return error_set(err, EINVAL, "%s:%d: %s", path, line,
                                  load.first.code ? load.first.msg : "a line is `key = value`");

@@ -46,7 +46,7 @@ struct daemon {
         struct owners owners;
         struct owners roots;
         struct told told;
-        int lock_fd;
+        int lock_fds[2];
         uint64_t started_wall_ms;
         int exit_status;
         bool ready, stopping, asleep_known;

@@ -16,6 +16,7 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "programs/lessord/daemon.h"
+#include "programs/lessord/inherited.h"
 #include "programs/lessord/notify.h"
 #include "senses/proc.h"
 
@@ -316,7 +317,7 @@ static int start(struct daemon *d, struct error *err)
         r = paths_make(&d->paths, err);
         if (r < 0)
                 return r;
-        r = paths_lock(&d->paths, &d->lock_fd, err);
+        r = paths_lock(&d->paths, d->lock_fds, err);
         if (r < 0)
                 return r;
         r = process_source_init(&d->processes, "/proc", err);
@@ -372,8 +373,9 @@ static void close_daemon(struct daemon *d)
         free(d->batch.items);
         if (d->world)
                 (void) munmap(d->world, sizeof(*d->world));
-        if (d->lock_fd >= 0)
-                (void) close(d->lock_fd);
+        for (size_t i = 0; i < 2; i++)
+                if (d->lock_fds[i] >= 0)
+                        (void) close(d->lock_fds[i]);
 }
 
 static void init_loop(struct daemon *d)
@@ -393,16 +395,26 @@ static void init_loop(struct daemon *d)
         (void) uv_check_start(&d->turn, on_turn);
         (void) uv_signal_start(&d->signals[0], on_signal, SIGTERM);
         (void) uv_signal_start(&d->signals[1], on_signal, SIGINT);
-        (void) signal(SIGPIPE, SIG_IGN);
-        (void) signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk: an error of write(), not the end */
+}
+
+/* What was lacking may be there the next time: a service manager should try again. */
+static bool may_pass(const struct error *err)
+{
+        static const int codes[] = { ENOSPC, EDQUOT, EFBIG, ENOMEM, EMFILE, ENFILE, EAGAIN, EIO };
+
+        for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+                if (err->code == codes[i])
+                        return true;
+        return false;
 }
 
 int main(int argc, char **argv)
 {
-        static struct daemon d = { .lock_fd = -1 };
+        static struct daemon d = { .lock_fds = { -1, -1 } };
         struct options options;
         struct error err = { 0 };
 
+        inherited_put_right();
         log_init("lessord", LOG_LEVEL_INFO);
         if (parse_options(argc, argv, &options) < 0)
                 return EXIT_USAGE;
@@ -421,7 +433,7 @@ int main(int argc, char **argv)
         init_loop(&d);
         if (start(&d, &err) < 0) {
                 log_error("%s", err.msg);
-                d.exit_status = EXIT_REFUSED;
+                d.exit_status = may_pass(&err) ? EXIT_FAILURE : EXIT_REFUSED;
         } else {
                 (void) uv_run(&d.loop, UV_RUN_DEFAULT);
         }

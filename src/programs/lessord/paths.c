@@ -68,9 +68,9 @@ int paths_find(enum paths_mode mode, const char *dir, struct paths *ret, struct 
                 break;
         }
         }
-        fits = fits && join(p.socket, p.run_dir, "lessor.sock") && join(p.lock, p.run_dir, "lessord.lock") &&
-               join(p.journal, p.state_dir, "journal.db") && join(p.clock, p.state_dir, "clock") &&
-               join(p.conf, conf_dir, "lessord.conf");
+        fits = fits && join(p.socket, p.run_dir, "lessor.sock") && join(p.locks[0], p.run_dir, "lessord.lock") &&
+               join(p.locks[1], p.state_dir, "lessord.lock") && join(p.journal, p.state_dir, "journal.db") &&
+               join(p.clock, p.state_dir, "clock") && join(p.conf, conf_dir, "lessord.conf");
         if (!fits || strlen(p.socket) > SOCKET_PATH_MAX)
                 return error_set(err, ENAMETOOLONG,
                                  "the socket's path has %zu bytes and the kernel takes %d: %s; use a shorter folder",
@@ -89,8 +89,15 @@ static int make_dir(const char *path, mode_t mode, struct error *err)
                 (void) snprintf(part, sizeof(part), "%.*s", (int) (slash - path), path);
                 (void) mkdir(part, 0700);
         }
-        if (mkdir(path, mode) < 0 && errno != EEXIST)
-                return error_errno(err, errno, "creating the folder %s", path);
+        if (mkdir(path, mode) < 0) {
+                if (errno != EEXIST)
+                        return error_errno(err, errno, "creating the folder %s", path);
+        } else if (chmod(path, mode) < 0) { /* mkdir() had our umask take away what others need */
+                return error_errno(err, errno, "setting the mode of the folder %s", path);
+        }
+        if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && st.st_uid != geteuid() && st.st_uid != 0)
+                return error_set(err, EPERM, "%s is a link that another user made (uid %u); name the folder itself",
+                                 path, st.st_uid);
         if (stat(path, &st) < 0)
                 return error_errno(err, errno, "looking at the folder %s", path);
         if (!S_ISDIR(st.st_mode))
@@ -109,29 +116,38 @@ int paths_make(const struct paths *p, struct error *err)
         return r < 0 ? r : make_dir(p->state_dir, 0700, err);
 }
 
-int paths_lock(const struct paths *p, int *ret_fd, struct error *err)
+static int lock_folder(const char *lock, const char *folder, int *ret_fd, struct error *err)
 {
-        auto_close int fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        auto_close int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
         char text[32];
 
         if (fd < 0)
-                return error_errno(err, errno, "opening the lock %s", p->lock);
+                return error_errno(err, errno, "opening the lock %s", lock);
         if (fcntl(fd, F_OFD_SETLK, &whole) < 0) {
                 if (errno != EAGAIN && errno != EACCES)
-                        return error_errno(err, errno, "locking %s", p->lock);
+                        return error_errno(err, errno, "locking %s", lock);
                 ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
                 text[n > 0 ? n : 0] = '\0';
                 text[strspn(text, "0123456789")] = '\0';
                 return error_set(err, EBUSY,
                                  "another lessord (pid %s) already serves %s; stop it, or use another --dir",
-                                 text[0] ? text : "unknown", p->run_dir);
+                                 text[0] ? text : "unknown", folder);
         }
         int n = snprintf(text, sizeof(text), "%d\n", (int) getpid());
         if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t) n, 0) != n)
-                return error_errno(err, errno, "writing the lock %s", p->lock);
+                return error_errno(err, errno, "writing the lock %s", lock);
         *ret_fd = take_fd(fd);
         return 0;
+}
+
+int paths_lock(const struct paths *p, int ret_fds[2], struct error *err)
+{
+        int r = lock_folder(p->locks[0], p->run_dir, &ret_fds[0], err);
+
+        if (r < 0 || strcmp(p->run_dir, p->state_dir) == 0)
+                return r;
+        return lock_folder(p->locks[1], p->state_dir, &ret_fds[1], err);
 }
 
 int paths_listen(const struct paths *p, int *ret_fd, struct error *err)

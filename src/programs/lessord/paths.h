@@ -8,10 +8,10 @@ enum paths_mode { PATHS_SESSION, PATHS_DIR, PATHS_SYSTEM };
 
 struct paths {
         enum paths_mode mode;
-        char run_dir[256];   /* socket and lock */
-        char state_dir[256]; /* journal */
+        char run_dir[256];   /* socket */
+        char state_dir[256]; /* journal; with --dir the same folder */
         char socket[320];
-        char lock[320];
+        char locks[2][320]; /* of both folders */
         char journal[320];
         char clock[320];
         char conf[320]; /* "" = none there */
@@ -21,7 +21,8 @@ struct paths {
 int paths_find(enum paths_mode mode, const char *dir, struct paths *ret, struct error *err);
 /* Creates the folders (0700; the system's run folder 0755) and refuses ones that others could write to. */
 int paths_make(const struct paths *paths, struct error *err);
-/* One daemon a folder: an open-file lock that goes with the process, however it ends. The descriptor stays open. */
-int paths_lock(const struct paths *paths, int *ret_fd, struct error *err);
+/* One daemon a folder, the state's too: two sessions of a user have two sockets and one journal. Open-file locks that go with
+ * the process, however it ends; the descriptors stay open (-1: not needed). */
+int paths_lock(const struct paths *paths, int ret_fds[2], struct error *err);
 /* A listening, non-blocking socket; a stale one is replaced. Only while the lock is held. */
 int paths_listen(const struct paths *paths, int *ret_fd, struct error *err);
