@@ -306,6 +306,7 @@ enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method)
         uint64_t n_body = UINT64_MAX;
 
         c->dispatched = false;
+        c->is_head = strcmp(method, "HEAD") == 0;
         c->too_large = false;
         c->lease_id = 0;
         c->route = NULL;

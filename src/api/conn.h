@@ -52,6 +52,7 @@ struct conn {
         /* the request */
         const struct route *route;
         uint64_t lease_id; /* in its address, or what it asked for */
+        bool is_head;      /* the answer's body stays here */
         bool too_large;
         struct problem early; /* status != 0: known before the body was read, and the answer once it was */
         bool dispatched;

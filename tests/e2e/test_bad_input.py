@@ -221,3 +221,14 @@ def test_closed_connections_leave_no_descriptor_behind(place):
             s.sendall(b"GET /healthz HTTP/1.1\r\n" if n % 3 == 1 else framed("Content-Length: 100"))
         s.close()
     until("all are closed", lambda: open_files() <= before)
+
+
+def test_answer_to_a_head_has_no_body_also_where_events_would_stream(shared):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(10)
+        s.connect(shared.socket)
+        s.sendall(b"HEAD /api/events HTTP/1.1\r\nAccept: text/event-stream\r\n\r\n"
+                  b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n\r\n")
+        said = b"".join(iter(lambda: s.recv(65536), b""))
+    first, rest = said.split(b"\r\n\r\n", 1)
+    assert first.startswith(b"HTTP/1.1 200 ") and rest.startswith(b"HTTP/1.1 404 "), said
