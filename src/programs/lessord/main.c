@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lessord - grants leases on GPU memory. Options, start in order, the loop, a clean end in the opposite order. */
 #include <errno.h>
+#include <malloc.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -415,6 +416,10 @@ int main(int argc, char **argv)
         struct error err = { 0 };
 
         inherited_put_right();
+        /* One busy turn, or one snapshot, is no reason to keep its memory: left alone, glibc raises both with every large
+         * block that is freed. */
+        (void) mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+        (void) mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         log_init("lessord", LOG_LEVEL_INFO);
         if (parse_options(argc, argv, &options) < 0)
                 return EXIT_USAGE;
