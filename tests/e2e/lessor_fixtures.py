@@ -279,6 +279,18 @@ def shared():
     assert p.close() == 0
 
 
+def programs_for_others(place):
+    """Copies of the programs where any user may run them (a clone below /root is closed to others). The folder."""
+    folder = os.path.join(place.dir, "bin")
+    os.mkdir(folder, 0o755)
+    libs = os.path.join(BUILD, "simgpu")
+    for file in [LESSORD, os.path.join(BUILD, "bin", "lessor-eyes"), SIMGPU,
+                 *(os.path.join(libs, name) for name in ("libcuda.so.1", "libnvidia-ml.so.1"))]:
+        shutil.copy(file, folder)
+        os.chmod(os.path.join(folder, os.path.basename(file)), 0o755)
+    return folder
+
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 
 

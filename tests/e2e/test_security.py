@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lessor_fixtures import GIB, LESSORD, NOBODY_LIKE_UIDS, SIMGPU, Place, as_user, needs_root, until
+from lessor_fixtures import GIB, NOBODY_LIKE_UIDS, Place, as_user, needs_root, programs_for_others, until
 
 ALICE, BOB = NOBODY_LIKE_UIDS
 
@@ -155,12 +155,14 @@ def test_matrix_of_verbs_and_callers():
         os.chmod(place.card, 0o666)
         os.makedirs(place.home, mode=0o700)
         os.chown(place.home, ALICE, ALICE)
+        programs = programs_for_others(place)
         log = os.path.join(place.dir, "lessord.err")
         with open(log, "ab") as err:
             os.chmod(log, 0o666)
             place.daemon = subprocess.Popen(
-                ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", SIMGPU, "run", "--file", place.card, "--",
-                 LESSORD, "--dir", place.home], env=place.env, stdin=subprocess.DEVNULL, stdout=err, stderr=err)
+                ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", os.path.join(programs, "simgpu"), "run",
+                 "--file", place.card, "--", os.path.join(programs, "lessord"), "--dir", place.home],
+                env=place.env, cwd="/", stdin=subprocess.DEVNULL, stdout=err, stderr=err)
 
         def ready():
             assert place.daemon.poll() is None, place.log()
