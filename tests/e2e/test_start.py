@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How lessord starts: what its starter leaves it (descriptors, signals), what lies in its folders, who else is there."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -21,7 +22,12 @@ def start_through(place, *through, **popen):
     with open(os.path.join(place.dir, "lessord.err"), "ab") as err:
         place.daemon = subprocess.Popen([SIMGPU, "run", "--file", place.card, "--", *through, LESSORD, "--dir", place.home],
                                         env=place.env, stdin=subprocess.DEVNULL, stdout=err, stderr=err, **popen)
-    until("it serves", lambda: os.path.exists(place.socket) and gpu(place))
+
+    def serves():
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):  # not bound yet, or not listened on yet
+            return gpu(place)
+        return None
+    until("it serves", serves)
     return place
 
 
