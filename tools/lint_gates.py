@@ -99,7 +99,7 @@ SELF_TESTS = [
     ("src/store/x.c", "snprintf(s, n, \"PRAGMA a = %d; DELETE FROM t WHERE b = %d\", 1, 2);", "S14"),
     ("src/store/x.c", "f(\"UPDATE t SET a = ?1\"); g(\"%s\");", None),
     ("docs/x.md", "see /work" + "/main/dev", "a path of somebody's machine"),
-    ("docs/x.md", "in /home/you/lessor or https://example.org/work/main", None),
+    ("docs/x.md", "in /home/you/lessor or https://example.org/work" + "/main", None),
 ]  # fmt: skip
 
 
