@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Scope-bound ownership: `auto_free char *p`, `auto_close int fd`, and take_* to hand on and disarm. */
+/* Scope-bound ownership: `auto_free char *p`, `auto_close int fd`, and take_fd to hand on and disarm. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,12 +30,5 @@ static inline void closep(int *fd)
                 int *fdp_ = &(fd);                                                                                     \
                 int v_ = *fdp_;                                                                                        \
                 *fdp_ = -1;                                                                                            \
-                v_;                                                                                                    \
-        })
-#define take_ptr(ptr)                                                                                                  \
-        ({                                                                                                             \
-                __typeof__(ptr) *pp_ = &(ptr);                                                                         \
-                __typeof__(ptr) v_ = *pp_;                                                                             \
-                *pp_ = NULL;                                                                                           \
                 v_;                                                                                                    \
         })

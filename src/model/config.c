@@ -24,7 +24,6 @@ void config_defaults(struct config *config)
                 .over_use_ms = SECONDS_MS(30),
                 .display_bytes = GIB(1),
                 .ledger_cap_bytes = GIB(32),
-                .thaw_slack_ppm = 20000,
                 .margin = 1,
                 .ceiling_user = 2,
                 .ceiling_admin = 1,

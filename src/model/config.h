@@ -22,7 +22,6 @@ struct config {
         uint64_t display_bytes;       /* reservation of the display on a card with graphics clients (1 GiB) */
         uint64_t kept_free_bytes;     /* never granted on any device; 0, or what the platform needs (WSL: 2 GiB, F33) */
         uint64_t ledger_cap_bytes;    /* host memory for parked work (32 GiB) */
-        uint64_t thaw_slack_ppm;      /* a thaw needs its bytes plus so many millionths of the device (20000 = 2 %) */
         uint32_t margin;              /* levels more important a demander must be (1) */
         uint32_t ceiling_user;        /* smallest priority number a user may ask for (2) */
         uint32_t ceiling_admin;       /* (1) */

@@ -473,15 +473,6 @@ static int read_below(const char *root, const char *name, char *buf, size_t size
         return proc_read(AT_FDCWD, path, buf, size, ret_n, &cut);
 }
 
-int proc_read_mem_available(const char *root, uint64_t *ret_bytes)
-{
-        char buf[8192];
-        size_t n = 0;
-
-        int r = read_below(root, "meminfo", buf, sizeof(buf), &n);
-        return r < 0 ? r : proc_parse_mem_available(buf, n, ret_bytes);
-}
-
 int proc_read_boot_id(const char *root, char ret_id[PROC_BOOT_ID_SIZE])
 {
         char buf[64];

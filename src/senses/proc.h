@@ -74,10 +74,8 @@ int proc_read(int dir_fd, const char *path, void *buf, size_t size, size_t *ret_
 int proc_open_pid(const char *root, uint32_t pid, int *ret_fd);
 int proc_read_stat(int pid_fd, struct proc_stat *ret);
 int proc_read_status(int pid_fd, struct proc_status *ret);
-/* What can be given to new work without swapping, by the kernel's estimate. */
-int proc_read_mem_available(const char *root, uint64_t *ret_bytes);
 int proc_read_boot_id(const char *root, char ret_id[PROC_BOOT_ID_SIZE]);
-/* True when this process sees the host's pids: its pid namespace is the initial one. False also when unknown. */
 /* The kernel is Windows' own ("…-microsoft-standard-WSL2"): false when its release cannot be read. */
 bool proc_kernel_is_wsl(const char *root);
+/* True when this process sees the host's pids: its pid namespace is the initial one. False also when unknown. */
 bool proc_sees_host_pids(const char *root);

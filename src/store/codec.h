@@ -24,7 +24,7 @@
 #include "wire/bytes.h"
 
 /* Stands at the head of each blob. */
-enum { CODEC_VERSION = 2 };
+enum { CODEC_VERSION = 3 };
 
 /* A cursor that remembers the first field whose value is not possible: a compile-time name, for the words of the error. */
 struct put {

@@ -46,7 +46,6 @@ CODEC_STRUCT(binding, BINDING_FIELDS, 56)
         F(S, U64, display_bytes, 0)                                                                                    \
         F(S, U64, kept_free_bytes, 0)                                                                                  \
         F(S, U64, ledger_cap_bytes, 0)                                                                                 \
-        F(S, U64, thaw_slack_ppm, 0)                                                                                   \
         F(S, U32, margin, 0)                                                                                           \
         F(S, U32, ceiling_user, 0)                                                                                     \
         F(S, U32, ceiling_admin, 0)                                                                                    \
@@ -54,7 +53,7 @@ CODEC_STRUCT(binding, BINDING_FIELDS, 56)
         F(S, BELOW32, leases_max, LEASES_MAX + 1)                                                                      \
         F(S, BELOW32, entries_max, ENTRIES_MAX + 1)                                                                    \
         F(S, U32, waiting_per_user_max, 0)
-CODEC_STRUCT(config, CONFIG_FIELDS, 152)
+CODEC_STRUCT(config, CONFIG_FIELDS, 144)
 
 #define PROCESS_FIELDS(F, S)                                                                                           \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -174,7 +174,7 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)
-enum { WORLD_HEAD_SIZE = 240 };
+enum { WORLD_HEAD_SIZE = 232 };
 CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a text's length, a row's mark and, in a process, its

@@ -14,7 +14,7 @@
 #include "model/limits.h"
 #include "programs/lessord/conf.h"
 
-enum kind { KIND_SPAN, KIND_AMOUNT, KIND_COUNT64, KIND_COUNT32 };
+enum kind { KIND_SPAN, KIND_AMOUNT, KIND_COUNT32 };
 
 #define AT(field) offsetof(struct conf, field)
 #define DAY_MS UINT64_C(86400000)
@@ -43,8 +43,6 @@ static const struct key {
           "kept for the display on a card with graphics clients" },
         { "wsl_margin", KIND_AMOUNT, AT(wsl_margin_bytes), 0, SIZE_BYTES_MAX, "kept free on each card under WSL" },
         { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
-        { "thaw_slack_ppm", KIND_COUNT64, AT(core.thaw_slack_ppm), 0, 1000000,
-          "a thaw needs its bytes plus so many millionths of the device" },
         { "margin", KIND_COUNT32, AT(core.margin), 1, 4, "levels more important a demander must be" },
         { "ceiling_user", KIND_COUNT32, AT(core.ceiling_user), 1, 5, "smallest priority number a user may ask for" },
         { "ceiling_admin", KIND_COUNT32, AT(core.ceiling_admin), 1, 5, "the same for administrators" },
