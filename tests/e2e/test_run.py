@@ -516,6 +516,17 @@ def test_memory_on_another_card_than_granted_is_told_once_with_the_cure(two):
     assert run.stderr.read() == ""
 
 
+def test_use_beyond_the_reservation_is_told_with_the_cure(own):
+    own.kill_daemon()
+    with open(os.path.join(own.dir, "lessord.conf"), "w", encoding="utf-8") as conf:
+        conf.write("over_use = 1MiB\nover_use_for = 0s\n")
+    own.start_daemon()
+    run = own.hog("greedy", "100M", alloc="300M")
+    assert re.search(r"L\d+: uses 300 MiB, reserved 100 MiB; ask for more next time", run.stderr.readline())
+    run.terminate()
+    assert run.wait() == 0
+
+
 def test_device_that_is_lost_and_comes_back_is_told(own):
     run = own.hog("unlucky", "300M")
     own.in_state("unlucky", "active")

@@ -41,6 +41,9 @@ static const struct key {
         { "slot_warning", KIND_SPAN, AT(core.slot_warning_ms), 0, DAY_MS, "warning before a slot ends" },
         { "display", KIND_AMOUNT, AT(core.display_bytes), 0, SIZE_BYTES_MAX,
           "kept for the display on a card with graphics clients" },
+        { "over_use", KIND_AMOUNT, AT(core.over_use_bytes), 0, SIZE_BYTES_MAX,
+          "what a lease may use beyond its reservation" },
+        { "over_use_for", KIND_SPAN, AT(core.over_use_ms), 0, DAY_MS, "for so long, before it is warned of" },
         { "wsl_margin", KIND_AMOUNT, AT(wsl_margin_bytes), 0, SIZE_BYTES_MAX, "kept free on each card under WSL" },
         { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
         { "margin", KIND_COUNT32, AT(core.margin), 1, 4, "levels more important a demander must be" },
@@ -97,6 +100,9 @@ static const char *value_text(const struct key *key, uint64_t value, char *buf, 
         if (key->kind == KIND_SPAN)
                 (void) snprintf(buf, size, value % 1000 ? "%" PRIu64 "ms" : "%" PRIu64 "s",
                                 value % 1000 ? value : value / 1000);
+        else if (key->kind == KIND_AMOUNT && value != 0 && value % ((uint64_t) 1 << 20) == 0)
+                (void) snprintf(buf, size, value % ((uint64_t) 1 << 30) ? "%" PRIu64 "MiB" : "%" PRIu64 "GiB",
+                                value % ((uint64_t) 1 << 30) ? value >> 20 : value >> 30);
         else
                 (void) snprintf(buf, size, "%" PRIu64, value);
         return buf;
