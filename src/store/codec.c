@@ -158,12 +158,12 @@ int get_begin(struct get *c, const char *blob, const void *data, size_t n_data, 
 {
         *c = (struct get){ 0 };
         bytes_reader_init(&c->r, data, n_data);
-        uint16_t version = bytes_get_u16(&c->r);
+        c->version = bytes_get_u16(&c->r);
         if (c->r.failed)
                 return error_set(err, EBADMSG, "%s: cut off after %zu bytes", blob, n_data);
-        if (version != CODEC_VERSION)
-                return error_set(err, EPROTONOSUPPORT, "%s: written in format %u, this program reads %u", blob, version,
-                                 CODEC_VERSION);
+        if (c->version < CODEC_VERSION_OLDEST || c->version > CODEC_VERSION)
+                return error_set(err, EPROTONOSUPPORT, "%s: written in format %u, this program reads %d to %d", blob,
+                                 c->version, CODEC_VERSION_OLDEST, CODEC_VERSION);
         return 0;
 }
 

@@ -11,7 +11,16 @@
  *
  * The guard: each struct's table must name every field, in declaration order, and the struct must have the size it had
  * when the table was written. A field that somebody adds, even into padding, is a compile error in this room until it has
- * its row here; then CODEC_VERSION goes up by one, since older bytes no longer mean the same.
+ * its row here.
+ *
+ * Older bytes stay readable, so that leases outlive an upgrade. A new field says since when it is written:
+ *
+ *         F(S, SINCE, pinned, (4, BOOL, 0))                  read as 0 from what version 3 wrote
+ *         F(S, SINCE_OR, bytes_max, (4, U64, 0, UINT64_MAX)) the same with another value than 0 (numbers only)
+ *
+ * Its version is CODEC_VERSION, which is one more than what tests/upgrade/previous writes: raised once after each release,
+ * not with each field. So no row is ever taken out or moved, enums grow at their end only, arrays keep their length; texts
+ * and limits may grow. A new table of the world needs nothing but SINCE at its number of rows.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,8 +32,8 @@
 #include "model/world.h"
 #include "wire/bytes.h"
 
-/* Stands at the head of each blob. */
-enum { CODEC_VERSION = 3 };
+/* Stands at the head of each blob. Written is the newest; read is whatever lies between. */
+enum { CODEC_VERSION = 4, CODEC_VERSION_OLDEST = 3 };
 
 /* A cursor that remembers the first field whose value is not possible: a compile-time name, for the words of the error. */
 struct put {
@@ -34,6 +43,7 @@ struct put {
 struct get {
         struct bytes_reader r;
         const char *bad;
+        uint16_t version; /* of the bytes */
 };
 
 void put_bad(struct put *c, const char *what);
@@ -122,6 +132,32 @@ void get_row_end(struct get *c, const char *what, bool has_generation, size_t be
         }
 #define ZERO_ROWS(a) { 0 },
 
+/* A field that older versions did not have: a = (since, kind, its a) or (since, kind, its a, value until then). */
+#define CODEC_PARTS(...) __VA_ARGS__
+#define PUT_SINCE(S, f, a) PUT_SINCE_PARTS(S, f, CODEC_PARTS a)
+#define PUT_SINCE_PARTS(...) PUT_SINCE_FIELD(__VA_ARGS__)
+#define PUT_SINCE_FIELD(S, f, since, T, a) PUT_##T(S, f, a)
+#define GET_SINCE(S, f, a) GET_SINCE_PARTS(S, f, CODEC_PARTS a)
+#define GET_SINCE_PARTS(...) GET_SINCE_FIELD(__VA_ARGS__)
+#define GET_SINCE_FIELD(S, f, since, T, a)                                                                             \
+        if (c->version >= (since)) {                                                                                   \
+                GET_##T(S, f, a)                                                                                       \
+        }
+#define ZERO_SINCE(a) ZERO_SINCE_PARTS(CODEC_PARTS a)
+#define ZERO_SINCE_PARTS(...) ZERO_SINCE_FIELD(__VA_ARGS__)
+#define ZERO_SINCE_FIELD(since, T, a) ZERO_##T(a)
+#define PUT_SINCE_OR(S, f, a) PUT_SINCE_OR_PARTS(S, f, CODEC_PARTS a)
+#define PUT_SINCE_OR_PARTS(...) PUT_SINCE_OR_FIELD(__VA_ARGS__)
+#define PUT_SINCE_OR_FIELD(S, f, since, T, a, before) PUT_##T(S, f, a)
+#define GET_SINCE_OR(S, f, a) GET_SINCE_OR_PARTS(S, f, CODEC_PARTS a)
+#define GET_SINCE_OR_PARTS(...) GET_SINCE_OR_FIELD(__VA_ARGS__)
+#define GET_SINCE_OR_FIELD(S, f, since, T, a, before)                                                                  \
+        p->f = (before);                                                                                               \
+        GET_SINCE_FIELD(S, f, since, T, a)
+#define ZERO_SINCE_OR(a) ZERO_SINCE_OR_PARTS(CODEC_PARTS a)
+#define ZERO_SINCE_OR_PARTS(...) ZERO_SINCE_OR_FIELD(__VA_ARGS__)
+#define ZERO_SINCE_OR_FIELD(since, T, a, before) ZERO_##T(a)
+
 #define CODEC_PUT(S, T, f, a) PUT_##T(S, f, a)
 #define CODEC_GET(S, T, f, a) GET_##T(S, f, a)
 #define CODEC_ZERO(S, T, f, a) ZERO_##T(a)
@@ -140,7 +176,7 @@ void get_row_end(struct get *c, const char *what, bool has_generation, size_t be
 /* The list of zeros is as long as the table: a field without a row is "missing initializer", an error in these files. */
 #define CODEC_GUARD(S, FIELDS, SIZE)                                                                                   \
         _Static_assert(sizeof((struct S){ FIELDS(CODEC_ZERO, S) }) == (SIZE) || UINTPTR_MAX != UINT64_MAX,             \
-                       "struct " #S " changed: give each new field its row in the table, bump CODEC_VERSION, then "    \
+                       "struct " #S " changed: give each new field its row in the table, with SINCE (codec.h), then "  \
                        "correct this size");
 #define CODEC_GUARDS_ON                                                                                                \
         _Pragma("GCC diagnostic error \"-Wmissing-field-initializers\"")                                               \
@@ -167,5 +203,6 @@ enum { CODEC_PRIORITY_END = PRIORITY_FILLER + 1 };
 
 void put_begin(struct put *c, void *buf, size_t buf_size);
 int put_end(struct put *c, const char *blob, size_t *ret_n, struct error *err);
+/* -EPROTONOSUPPORT: a version that is not read here. */
 int get_begin(struct get *c, const char *blob, const void *data, size_t n_data, struct error *err);
 int get_end(struct get *c, const char *blob, struct error *err);

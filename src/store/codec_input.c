@@ -97,9 +97,8 @@ static void get_reading(struct get *c, struct reading *p, struct occupancy *rows
 }
 
 /* kind, now_ms, and the union as its largest member. */
-_Static_assert(
-        sizeof(struct input) == 16 + sizeof(struct request) || UINTPTR_MAX != UINT64_MAX,
-        "struct input changed: look at codec_input_encode and _decode, bump CODEC_VERSION, then correct this size");
+_Static_assert(sizeof(struct input) == 16 + sizeof(struct request) || UINTPTR_MAX != UINT64_MAX,
+               "struct input changed: look at codec_input_encode and _decode, then correct this size");
 
 int codec_input_encode(const struct input *input, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
 {
