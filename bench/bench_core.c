@@ -1,51 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast the core decides: arbiter_step over a made-up day with about 100 leases on two cards (25 % requests, 25 % ends,
- * the rest readings, renewals and ticks), beside a fixed reference loop in the same run. Prints one JSON object.
+ * How fast the core decides. A day with about 100 leases on two cards is made up and recorded once, input by input, by
+ * living through it: who is granted later gives back, a look that is ordered follows. Then the recording is given to
+ * arbiter_step from an empty world, and only that is timed, in turns with a fixed reference loop. Prints one JSON object.
+ *
+ *      bench_core STEPS
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "arbiter/arbiter.h"
 #include "base/clock.h"
+#include "base/number.h"
 
-enum { STEPS = 400000, LEASES = 100, CARDS = 2, REFERENCE_ROUNDS = 200000000 };
+enum {
+        STEPS_MAX = 1000000,
+        LEASES = 100,
+        LIVE_MAX = 125, /* with those that wait */
+        LIVE_MIN = 85,
+        STAYING = 64, /* programs that ask again and again; the others come for one lease */
+        CARDS = 2,
+        REPLAYS = 5,
+        REFERENCE_HASHES = 4000000,
+        REFERENCE_BYTES = 64,
+};
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)
 
-static uint64_t rng_state = 42;
+struct day {
+        struct input *inputs;
+        uint32_t n, n_max;
+        struct occupancy *rows; /* of all readings, one behind the other */
+        size_t n_rows, n_rows_max;
+        /* What it consists of. */
+        uint64_t n_requests, n_readings, n_grants, n_waits, n_plans, n_holding, n_waiting;
+};
 
-/* splitmix64: a seed means the same everywhere. */
-static uint64_t rng(void)
+struct life { /* of the day, while it is recorded */
+        struct day *day;
+        struct world *world;
+        struct actions *out;
+        uint64_t random, now_ms, claims;
+        uint64_t live[LIVE_MAX + 1]; /* ids of leases that hold or wait */
+        uint32_t n_live;
+        bool asked[CARDS]; /* a look was ordered */
+};
+
+static _Noreturn void give_up(const char *words)
 {
-        uint64_t z = (rng_state += UINT64_C(0x9e3779b97f4a7c15));
+        (void) fprintf(stderr, "bench_core: %s\n", words);
+        exit(EXIT_FAILURE);
+}
+
+static uint64_t below(struct life *l, uint64_t n) /* splitmix64: the same day everywhere */
+{
+        uint64_t z = (l->random += UINT64_C(0x9e3779b97f4a7c15));
 
         z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
         z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        return z ^ (z >> 31);
+        return (z ^ (z >> 31)) % n;
 }
 
-struct bench {
-        struct world *world;
-        struct actions *out;
-        uint64_t now_ms;
-        uint64_t live[LEASES * 2]; /* ids of leases that hold or wait */
-        uint32_t n_live;
-        uint64_t n_grants, n_waits, n_refusals;
-};
-
-static void step(struct bench *b, struct input *input)
+static struct world *new_world(void)
 {
-        input->now_ms = b->now_ms;
-        arbiter_step(b->world, input, b->out);
-        for (uint32_t i = 0; i < b->out->n; i++) {
-                const struct action *a = &b->out->items[i];
-                b->n_grants += a->kind == ACTION_GRANTED;
-                b->n_waits += a->kind == ACTION_QUEUED;
-                b->n_refusals += a->kind == ACTION_REFUSED;
-                if ((a->kind == ACTION_GRANTED || a->kind == ACTION_QUEUED) && a->token != 0)
-                        b->live[b->n_live++] = a->lease_id;
+        struct world *world = calloc(1, sizeof(*world));
+        struct config config;
+
+        if (!world)
+                give_up("no memory for a world");
+        config_defaults(&config);
+        world_init(world, &config);
+        return world;
+}
+
+/* ---- recording ---- */
+
+/* Who is head, where, until when, and what is claimed for it: a step that changes this has planned. */
+static uint64_t claims_of(const struct world *w)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < w->n_entries; i++)
+                if (w->entries[i].is_head)
+                        sum += w->entries[i].id * 31 + w->entries[i].head_device * 7 + w->entries[i].start_ms;
+        for (uint32_t i = 0; i < w->n_holders; i++)
+                if (w->holders[i].kind == HOLDER_CLAIM)
+                        sum += w->holders[i].reserved_bytes * 3 + i;
+        return sum;
+}
+
+static void count_state(struct life *l)
+{
+        for (uint32_t i = 0; i < l->world->n_leases; i++) {
+                l->day->n_holding += lease_state_holds((enum lease_state) l->world->leases[i].state);
+                l->day->n_waiting += l->world->leases[i].state == LEASE_QUEUED;
         }
+        uint64_t claims = claims_of(l->world);
+        l->day->n_plans += claims != l->claims;
+        l->claims = claims;
+}
+
+static void note_actions(struct life *l)
+{
+        for (uint32_t i = 0; i < l->out->n; i++) {
+                const struct action *a = &l->out->items[i];
+                l->day->n_grants += a->kind == ACTION_GRANTED;
+                l->day->n_waits += a->kind == ACTION_QUEUED;
+                if ((a->kind == ACTION_GRANTED || a->kind == ACTION_QUEUED) && a->token != 0)
+                        l->live[l->n_live++] = a->lease_id;
+                if (a->kind == ACTION_READ)
+                        l->asked[a->device] = true;
+        }
+}
+
+static void step(struct life *l, struct input *input)
+{
+        struct day *day = l->day;
+
+        if (day->n == day->n_max)
+                return;
+        input->now_ms = l->now_ms;
+        day->inputs[day->n++] = *input;
+        day->n_requests += input->kind == INPUT_REQUEST;
+        day->n_readings += input->kind == INPUT_READING;
+        arbiter_step(l->world, input, l->out);
+        note_actions(l);
+        count_state(l);
 }
 
 static void uuid_of(char uuid[UUID_TEXT_MAX], uint32_t card)
@@ -53,137 +133,210 @@ static void uuid_of(char uuid[UUID_TEXT_MAX], uint32_t card)
         (void) snprintf(uuid, UUID_TEXT_MAX, "GPU-%08u", card);
 }
 
-static void look(struct bench *b, uint32_t card)
+static void look(struct life *l, uint32_t card)
 {
-        struct occupancy rows[ROWS_MAX];
+        struct day *day = l->day;
         struct input input = { .kind = INPUT_READING,
-                               .reading = { .taken_ms = b->now_ms,
+                               .reading = { .taken_ms = l->now_ms,
                                             .total_bytes = 80 * GIB,
                                             .used_known = true,
                                             .per_process_known = true,
                                             .settled = true,
-                                            .rows = rows } };
+                                            .rows = &day->rows[day->n_rows] } };
 
         uuid_of(input.reading.uuid, card);
-        for (uint32_t i = 0; i < b->world->n_leases; i++) {
-                const struct lease *lease = &b->world->leases[i];
+        for (uint32_t i = 0; i < l->world->n_leases; i++) {
+                const struct lease *lease = &l->world->leases[i];
                 if (lease->state != LEASE_ACTIVE || lease->device != card)
                         continue;
-                rows[input.reading.n_rows++] = (struct occupancy){ .identity = lease->binding.owner,
-                                                                   .used_bytes = lease->bytes / 2,
-                                                                   .flags = ROW_COMPUTE | ROW_USED_KNOWN };
+                if (day->n_rows == day->n_rows_max)
+                        give_up("more rows than were reckoned with");
+                day->rows[day->n_rows++] = (struct occupancy){ .identity = lease->binding.owner,
+                                                               .used_bytes = lease->bytes / 2,
+                                                               .flags = ROW_COMPUTE | ROW_USED_KNOWN };
+                input.reading.n_rows++;
                 input.reading.used_bytes += lease->bytes / 2;
         }
-        step(b, &input);
+        l->asked[card] = false;
+        step(l, &input);
 }
 
-static void ask(struct bench *b)
+static void meet(struct life *l, struct identity program)
 {
-        uint32_t pid = (uint32_t) (rng() % 4000000) + 2;
-        struct input input = { .kind = INPUT_PROCESS };
-
-        input.process.identity = (struct identity){ .pid = pid, .start_ticks = b->now_ms };
-        input.process.uid = 1000 + pid % 12;
-        step(b, &input);
-        input = (struct input){ .kind = INPUT_REQUEST };
-        input.request = (struct request){ .token = 1,
-                                          .uid = 1000 + pid % 12,
-                                          .collected = true,
-                                          .priority = (uint8_t) (2 + rng() % 4),
-                                          .bytes = MIB * (64 + rng() % 3000),
-                                          .slot_ms = rng() % 3 ? 60000 * (1 + rng() % 300) : 0 };
-        input.request.binding.owner = (struct identity){ .pid = pid, .start_ticks = b->now_ms };
-        step(b, &input);
+        struct input input = { .kind = INPUT_PROCESS,
+                               .process = { .identity = program, .uid = 1000 + program.pid % 12 } };
+        step(l, &input);
 }
 
-static void end_one(struct bench *b)
+static struct identity staying(uint64_t number)
 {
-        uint32_t at = (uint32_t) (rng() % b->n_live);
-        struct input input = { .kind = INPUT_RELEASE,
-                               .call = { .lease_id = b->live[at], .by_system = true, .end_reason = END_RELEASED } };
+        return (struct identity){ .pid = (uint32_t) (10 + number), .start_ticks = 1 };
+}
 
-        struct lease *lease = world_lease_by_id(b->world, b->live[at]);
+static bool stays(struct identity program)
+{
+        return program.start_ticks == 1;
+}
+
+static void ask(struct life *l)
+{
+        struct identity owner = { .pid = (uint32_t) (1000 + below(l, 4000000)), .start_ticks = l->now_ms };
+
+        if (below(l, 2))
+                owner = staying(below(l, STAYING));
+        else
+                meet(l, owner);
+        struct input request = { .kind = INPUT_REQUEST,
+                                 .request = { .token = 1,
+                                              .uid = 1000 + owner.pid % 12,
+                                              .collected = true,
+                                              .priority = (uint8_t) (2 + below(l, 4)),
+                                              .bytes = MIB * (64 + below(l, 3000)),
+                                              .slot_ms = below(l, 3) ? 60000 * (1 + below(l, 300)) : 0,
+                                              .binding.owner = owner } };
+        step(l, &request);
+}
+
+static void end_one(struct life *l)
+{
+        uint32_t at = (uint32_t) below(l, l->n_live);
+        const struct lease *lease = world_lease_by_id(l->world, l->live[at]);
         struct input ended = { .kind = INPUT_PROCESS_ENDED };
+        struct input release = { .kind = INPUT_RELEASE,
+                                 .call = { .lease_id = l->live[at], .by_system = true, .end_reason = END_RELEASED } };
 
-        b->live[at] = b->live[--b->n_live];
+        l->live[at] = l->live[--l->n_live];
         if (lease)
                 ended.process_ended = lease->binding.owner;
-        step(b, &input);
-        step(b, &ended);
+        step(l, &release);
+        if (lease && !stays(ended.process_ended))
+                step(l, &ended);
 }
 
-static double reference_s(void)
+static void live_on(struct life *l)
 {
-        uint64_t start_ns = clock_now_ns(), x = 1;
+        uint64_t dice = below(l, 100);
 
-        for (uint32_t i = 0; i < REFERENCE_ROUNDS; i++)
-                x = x * UINT64_C(6364136223846793005) + i;
-        double s = (double) (clock_now_ns() - start_ns) / 1e9;
-        return x == 0 ? 0 : s; /* so that the loop is not thrown away */
+        l->now_ms += below(l, 400);
+        for (uint32_t card = 0; card < CARDS; card++)
+                if (l->asked[card])
+                        look(l, card);
+        if (dice < 40 && l->n_live < LIVE_MAX) {
+                ask(l);
+        } else if (dice < 80 && l->n_live > LIVE_MIN) {
+                end_one(l);
+        } else if (dice < 90 && l->n_live != 0) {
+                struct input renew = { .kind = INPUT_RENEW,
+                                       .call = { .lease_id = l->live[below(l, l->n_live)], .by_system = true } };
+                step(l, &renew);
+        } else {
+                step(l, &(struct input){ .kind = INPUT_TICK });
+        }
 }
 
-int main(void)
+static void record(struct day *day)
 {
-        struct bench b = { .now_ms = 1000 };
-        struct config config;
-        uint64_t n = 0, n_requests = 0;
+        struct life l = { .day = day, .now_ms = 1000, .random = 42, .world = new_world() };
 
-        b.world = calloc(1, sizeof(*b.world));
-        b.out = calloc(1, sizeof(*b.out));
-        if (!b.world || !b.out)
-                return EXIT_FAILURE;
-        config_defaults(&config);
-        world_init(b.world, &config);
-        step(&b, &(struct input){ .kind = INPUT_EYES, .eyes = { .answering = true } });
+        l.out = calloc(1, sizeof(*l.out));
+        if (!l.out)
+                give_up("no memory for actions");
+        step(&l, &(struct input){ .kind = INPUT_EYES, .eyes = { .answering = true } });
         for (uint32_t card = 0; card < CARDS; card++) {
                 struct input input = { .kind = INPUT_DEVICE,
                                        .device = { .total_bytes = 80 * GIB, .health = DEVICE_OK } };
                 uuid_of(input.device.uuid, card);
-                step(&b, &input);
-                look(&b, card);
+                step(&l, &input);
+                look(&l, card);
         }
+        for (uint64_t i = 0; i < STAYING; i++)
+                meet(&l, staying(i));
+        while (day->n < day->n_max)
+                live_on(&l);
 
-        double before_s = reference_s();
+        const char *wrong = world_check(l.world);
+        if (wrong)
+                give_up(wrong);
+        free(l.world);
+        free(l.out);
+}
+
+/* ---- timing ---- */
+
+static double replay_s(const struct day *day, uint64_t *ret_actions)
+{
+        struct world *world = new_world();
+        struct actions *out = calloc(1, sizeof(*out));
+        uint64_t n = 0;
+
+        if (!out)
+                give_up("no memory for actions");
         uint64_t start_ns = clock_now_ns();
-        while (n < STEPS) {
-                uint64_t dice = rng() % 100;
-                b.now_ms += 20;
-                if (dice < 25 && b.n_live < LEASES + LEASES / 2) {
-                        ask(&b);
-                        n += 2;
-                        n_requests++;
-                } else if (dice < 50 && b.n_live > LEASES / 2) {
-                        end_one(&b);
-                        n += 2;
-                } else if (dice < 70) {
-                        look(&b, (uint32_t) (rng() % CARDS));
-                        n++;
-                } else if (dice < 80 && b.n_live != 0) {
-                        step(&b,
-                             &(struct input){ .kind = INPUT_RENEW,
-                                              .call = { .lease_id = b.live[rng() % b.n_live], .by_system = true } });
-                        n++;
-                } else {
-                        step(&b, &(struct input){ .kind = INPUT_TICK });
-                        n++;
-                }
+        for (uint32_t i = 0; i < day->n; i++) {
+                arbiter_step(world, &day->inputs[i], out);
+                n += out->n;
         }
-        double core_s = (double) (clock_now_ns() - start_ns) / 1e9;
-        double loop_s = (before_s + reference_s()) / 2;
+        double s = (double) (clock_now_ns() - start_ns) / 1e9;
+        *ret_actions = n;
+        free(world);
+        free(out);
+        return s;
+}
 
-        const char *wrong = world_check(b.world);
-        if (wrong) {
-                (void) fprintf(stderr, "bench core: the books are wrong: %s\n", wrong);
-                return EXIT_FAILURE;
+static volatile uint64_t reference_result; /* so that the loop is not thrown away */
+
+static double reference_s(void)
+{
+        uint8_t bytes[REFERENCE_BYTES];
+        uint64_t hash = UINT64_C(14695981039346656037);
+
+        memset(bytes, 0x5a, sizeof(bytes));
+        uint64_t start_ns = clock_now_ns();
+        for (uint32_t round = 0; round < REFERENCE_HASHES; round++)
+                for (uint32_t i = 0; i < REFERENCE_BYTES; i++)
+                        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+        reference_result = hash;
+        return (double) (clock_now_ns() - start_ns) / 1e9;
+}
+
+static int by_value(const void *a, const void *b)
+{
+        double x = *(const double *) a, y = *(const double *) b;
+        return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+        struct error err = { 0 };
+        struct day day = { 0 };
+        double core_s[REPLAYS], loop_s[REPLAYS];
+        uint64_t n_steps, n_actions = 0;
+
+        if (argc != 2 || parse_u64("STEPS", argv[1], 1000, STEPS_MAX, &n_steps, &err) < 0)
+                give_up(argc != 2 ? "usage: bench_core STEPS" : err.msg);
+        day.n_max = (uint32_t) n_steps;
+        day.n_rows_max = (size_t) n_steps * LIVE_MAX;
+        day.inputs = calloc(day.n_max, sizeof(*day.inputs));
+        day.rows = calloc(day.n_rows_max, sizeof(*day.rows)); /* pages nobody writes to cost nothing */
+        if (!day.inputs || !day.rows)
+                give_up("no memory for a day");
+        record(&day);
+
+        for (uint32_t i = 0; i < REPLAYS; i++) {
+                loop_s[i] = reference_s();
+                core_s[i] = replay_s(&day, &n_actions);
         }
-        (void) printf(
-                "{\"bench\":\"core\",\"steps\":%llu,\"requests\":%llu,\"grants\":%llu,\"waits\":%llu,\"refusals\":%llu,"
-                "\"leases\":%u,\"core_s\":%.3f,\"reference_s\":%.3f,\"steps_per_s\":%.0f,"
-                "\"ratio_steps_per_reference_round\":%.6f,\"bound\":\"steps_per_s >= 1000000\"}\n",
-                (unsigned long long) n, (unsigned long long) n_requests, (unsigned long long) b.n_grants,
-                (unsigned long long) b.n_waits, (unsigned long long) b.n_refusals, b.n_live, core_s, loop_s,
-                (double) n / core_s, ((double) n / core_s) / (REFERENCE_ROUNDS / loop_s));
-        free(b.world);
-        free(b.out);
+        qsort(core_s, REPLAYS, sizeof(*core_s), by_value);
+        qsort(loop_s, REPLAYS, sizeof(*loop_s), by_value);
+        (void) printf("{\"steps\":%u,\"requests\":%.4f,\"readings\":%.4f,\"plans\":%.4f,\"grants\":%llu,\"waits\":%llu,"
+                      "\"actions\":%llu,\"holding\":%.1f,\"waiting\":%.1f,\"replays\":%d,\"core_s\":%.4f,"
+                      "\"reference_s\":%.4f,\"steps_per_s\":%.0f,\"reference_per_s\":%.0f}\n",
+                      day.n, (double) day.n_requests / day.n, (double) day.n_readings / day.n,
+                      (double) day.n_plans / day.n, (unsigned long long) day.n_grants, (unsigned long long) day.n_waits,
+                      (unsigned long long) n_actions, (double) day.n_holding / day.n, (double) day.n_waiting / day.n,
+                      REPLAYS, core_s[REPLAYS / 2], loop_s[REPLAYS / 2], day.n / core_s[REPLAYS / 2],
+                      REFERENCE_HASHES / loop_s[REPLAYS / 2]);
+        free(day.inputs);
+        free(day.rows);
         return EXIT_SUCCESS;
 }
