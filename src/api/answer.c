@@ -83,6 +83,8 @@ static void on_lease_action(struct conn *c, const struct action *a)
         case ACTION_STRANGER:
         case ACTION_EYES:
         case ACTION_RESTARTED:
+        case ACTION_CHANGED:
+        case ACTION_HAND:
         case ACTION_KIND_N:
                 return;
         }

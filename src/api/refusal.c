@@ -27,6 +27,16 @@ static const struct {
         { RULE_NOT_FOUND, 404, "not-found", "see /api/leases" },
         { RULE_NOT_OWNER, 403, "not-owner", "only its owner and administrators may do this" },
         { RULE_WRONG_STATE, 409, "wrong-state", "look at its state first" },
+        { RULE_NOTHING_TO_ADOPT, 409, "nothing-to-adopt", "see /api/status for what holds memory" },
+        { RULE_ADOPT_LEASED, 409, "already-leased", "look at that lease" },
+        { RULE_ADOPT_SEVERAL, 409, "several-devices", "name one of them (device)" },
+        { RULE_ADOPT_NOT_YOURS, 403, "not-yours", "its owner can adopt it" },
+        { RULE_LIMIT_BYTES_PER_USER, 429, "limit-bytes-per-user", "or ask for less" },
+        { RULE_LIMIT_SLOT, 403, "limit-slot", "see /api/limits" },
+        { RULE_LIMIT_PINS, 429, "limit-pins", "see /api/limits" },
+        { RULE_LIMIT_PIN_TIME, 403, "limit-pin-time", "name a shorter time" },
+        { RULE_NO_SLOT, 409, "no-slot", "give it one with for" },
+        { RULE_BACKFILL_KEEPS_SLOT, 409, "backfill-keeps-slot", "an administrator can extend it" },
 };
 
 void refusal_of_end(struct problem *ret, uint64_t lease_id, const struct action *last)

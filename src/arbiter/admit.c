@@ -56,7 +56,9 @@ static void fill_reason(struct pass *p, struct reason *why, uint32_t device, con
                 .reserved_bytes = booked.reserved_bytes,
                 .reading_age_ms = u64_sub0(w->now_ms, w->devices[device].reading_ms),
         };
-        if (head != e)
+        if (s->rule == RULE_EXCLUSIVE_HOLDS)
+                why->head_lease_id = lane->exclusive_id;
+        else if (head != e)
                 why->head_lease_id = lease_id_of_entry(w, head);
         why->lent_bytes = s->starts ? u64_sub0(s->room_bytes, why->free_bytes) : 0;
 }
@@ -114,6 +116,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         h->reserved_bytes = e->demand_bytes;
         h->uncollected = true;
         h->managed = lease->managed;
+        h->exclusive = lease->exclusive;
         h->ways = lease->ways;
         h->lease = world_lease_ref(w, lease);
 
@@ -135,6 +138,9 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
 
         struct user *user = &w->users[lease->user];
         usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
+
+        if (lease->exclusive)
+                lane->exclusive_id = lease->id;
 
         bool collected = e->collected;
         struct newcomer *mine =
@@ -180,6 +186,8 @@ static enum wait_kind wait_kind_of(enum rule rule)
                 return WAIT_NO_DEVICE;
         case RULE_ON_HOLD:
                 return WAIT_ON_HOLD;
+        case RULE_EXCLUSIVE_HOLDS:
+                return WAIT_EXCLUSIVE;
         }
         return WAIT_NO_ROOM;
 }
@@ -331,10 +339,11 @@ static bool become_head(struct pass *p, struct entry *e)
         e->head_is_finite = e->head_is_finite || start.finite;
         e->start_ms = start.finite ? start.start_ms : 0;
 
-        if (!must_tell(p, e, RULE_NO_ROOM, start_changed))
+        enum rule rule = lane->exclusive_id != 0 ? RULE_EXCLUSIVE_HOLDS : RULE_NO_ROOM;
+        if (!must_tell(p, e, rule, start_changed))
                 return true;
         struct reason why;
-        fill_reason(p, &why, device, e, &(struct standing){ .rule = RULE_NO_ROOM });
+        fill_reason(p, &why, device, e, &(struct standing){ .rule = (uint16_t) rule });
         why.start_ms = e->start_ms;
         reason_add_holders(&why, w, device, world_entry_ref(w, e));
         tell_wait(p, e, &why, start_changed);

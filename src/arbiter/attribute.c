@@ -98,7 +98,7 @@ bool attribute_take(struct world *w, const struct lease *lease)
                 struct process *p = world_process_find(w, w->occupancies[i].identity);
                 if (p && !ref_equal(p->lease, ref) && lease_touches(lease, p) &&
                     ref_equal(attribute_process(w, p, w->occupancies[i].device), ref)) {
-                        p->lease = ref;
+                        process_put_under(p, ref);
                         taken = true;
                 }
         }

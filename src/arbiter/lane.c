@@ -30,6 +30,8 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
                 const struct holder *h = &w->holders[i];
                 if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD && h->device == device)
                         sums_take_out(&lane->now, h);
+                if (h->kind == HOLDER_LEASE && h->exclusive && h->device == device)
+                        lane->exclusive_id = w->leases[h->lease.index].id;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)
                 if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
@@ -113,6 +115,10 @@ struct standing lane_stand(const struct world *w, const struct lane *lane, const
         struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
         bool fits = e->demand_bytes <= s.room_bytes;
 
+        if (lane->exclusive_id != 0) {
+                s.rule = RULE_EXCLUSIVE_HOLDS;
+                return s;
+        }
         if (!lane->head || lane->head == e) {
                 bool passes = lane->old_head && lane->old_head != e &&
                               rank_passes(&w->config, e->priority, entry_rank(&w->config, lane->old_head, w->now_ms));

@@ -13,6 +13,7 @@ struct lane {
         bool looked;
         bool usable;
         bool fresh;
+        uint64_t exclusive_id; /* of the exclusive lease that has it: nothing is granted beside; 0 = none */
         bool pending; /* somebody would start here but for the reading: nobody else does, heads stay as they are */
         uint64_t ceiling_bytes; /* what it can ever give */
         struct sums now;        /* without the claims of heads: those are lent to whoever may go ahead */

@@ -2,7 +2,10 @@
 #include <assert.h>
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
+#include "arbiter/adopt.h"
 #include "arbiter/attribute.h"
+#include "arbiter/change.h"
+#include "arbiter/ending.h"
 #include "arbiter/life.h"
 #include "arbiter/project.h"
 #include "arbiter/reading.h"
@@ -98,6 +101,8 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         change_state(lease, LEASE_EVENT_END);
 
         uint32_t device = lease->device;
+        if (end == END_UNADOPTED)
+                adopt_undo(w, lease);
         bool listed = h->n_processes != 0 || (!h->uncollected && !h->used_known);
         if (w->devices[device].health == DEVICE_LOST)
                 listed = false; /* nothing of it will ever be seen there again */
@@ -185,6 +190,7 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
         enum end_reason end = (enum end_reason) call->end_reason;
         if (end == END_NONE)
                 end = lease->state == LEASE_QUEUED ? END_CANCELLED
+                      : lease->adopted             ? END_UNADOPTED
                       : lease->uid != call->uid    ? END_RELEASED_ADMIN
                                                    : END_RELEASED;
         life_end(w, lease, end, call->token, out);
@@ -383,11 +389,13 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                         life_end(w, lease, END_EXPIRED, 0, out);
                 return;
         }
+        ending_tick(w, lease, out);
         if (lease->state == LEASE_DRAINING || lease->state == LEASE_ORPHANED) {
                 tick_leaving(w, lease, out);
                 if (lease->state != LEASE_ORPHANED)
                         return;
         }
+        change_tick(w, lease, out);
         if (lease->state == LEASE_GRANTED && w->now_ms - lease->granted_ms >= w->config.collect_ms) {
                 life_end(w, lease, END_NOT_COLLECTED, 0, out);
                 return;

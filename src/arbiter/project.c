@@ -25,10 +25,22 @@ static uint64_t end_of(const struct world *w, const struct holder *h)
         }
         if (lease->slot_end_ms == 0)
                 return 0;
+        if (lease->kill_at_end) { /* to this it is held, with the grace it has */
+                uint64_t end_ms = lease->slot_end_ms + w->config.end_grace_ms;
+                return end_ms > w->now_ms ? end_ms : 0;
+        }
         /* A passed end without a usable way out is no end. */
         if (lease->slot_end_ms <= w->now_ms && ways_out_usable(&lease->ways) == 0)
                 return 0;
         return lease->slot_end_ms;
+}
+
+static const struct holder *exclusive_holder(const struct world *w, uint32_t device)
+{
+        for (uint32_t i = 0; i < w->n_holders; i++)
+                if (w->holders[i].kind == HOLDER_LEASE && w->holders[i].device == device && w->holders[i].exclusive)
+                        return &w->holders[i];
+        return NULL;
 }
 
 static bool gives_way_to(const struct world *w, const struct holder *h, struct ref head)
@@ -92,7 +104,13 @@ void project_start(const struct world *w, uint32_t device, const struct sums *no
 
         leavings.n = 0;
         *ret = (struct projection){ .at_start = *now, .start_ms = head->arrived_ms };
-        if (sums_fit(now, head->demand_bytes)) {
+        const struct holder *exclusive = exclusive_holder(w, device);
+        uint64_t not_before_ms = exclusive ? end_of(w, exclusive) : 0;
+        if (exclusive && not_before_ms == 0) {
+                ret->start_ms = 0;
+                return;
+        }
+        if (!exclusive && sums_fit(now, head->demand_bytes)) {
                 ret->finite = true;
                 ret->start_ms = ret->start_ms != 0 ? ret->start_ms : 1; /* 0 means unknown */
                 return;
@@ -108,7 +126,7 @@ void project_start(const struct world *w, uint32_t device, const struct sums *no
                 else if (end_ms != 0)
                         leavings_add(&leavings, (struct leaving){ .end_ms = end_ms, .holder = i });
         }
-        while (!sums_fit(&ret->at_start, head->demand_bytes)) {
+        while (!sums_fit(&ret->at_start, head->demand_bytes) || ret->start_ms < not_before_ms) {
                 if (leavings.n == 0) {
                         ret->start_ms = 0;
                         return;

@@ -169,7 +169,7 @@ static struct holder *holder_for(struct world *w, struct occupancy *row, struct 
                 struct lease *better = world_lease_get(w, found);
                 if (better && (!lease || lease->state == LEASE_DRAINING)) {
                         lease = better;
-                        process->lease = found;
+                        process_put_under(process, found);
                 } else if (better && better->device == row->device) {
                         lease = better; /* it has a lease on each of its cards */
                 }
@@ -354,6 +354,8 @@ void reading_process(struct world *w, const struct process *facts)
 
         process.state = PROCESS_LIVE;
         process.lease = known ? known->lease : (struct ref){ 0 };
+        process.term_ms = known ? known->term_ms : 0;
+        process.kill_ms = known ? known->kill_ms : 0;
         (void) world_process_put(w, &process); /* a full table: it stays a stranger, counted all the same */
 }
 

@@ -11,7 +11,7 @@
 /* A look takes milliseconds. Where none comes that can be used (lists that are refused), "now" is over some time. */
 enum { NO_WAIT_LOOK_MS = 5000 };
 
-static void refuse(struct world *w, struct actions *out, const struct request *r, const struct reason *why)
+void request_refuse(struct world *w, struct actions *out, const struct request *r, const struct reason *why)
 {
         struct action *a = actions_add(w, out, ACTION_REFUSED);
 
@@ -23,7 +23,7 @@ static void refuse(struct world *w, struct actions *out, const struct request *r
 }
 
 /* Bit mask of the devices the request may be on. "Any" stays any: a device that appears later serves it too. */
-static bool find_devices(struct world *w, const struct request *r, uint64_t *ret_mask)
+bool request_find_devices(struct world *w, const struct request *r, uint64_t *ret_mask)
 {
         uint32_t index;
 
@@ -37,10 +37,25 @@ static bool find_devices(struct world *w, const struct request *r, uint64_t *ret
         return true;
 }
 
-/* Whether somebody with these words may ask at all. */
-static bool is_allowed(const struct world *w, const struct request *r, struct reason *why)
+uint32_t request_ceiling(const struct world *w, uint32_t quota, bool is_admin)
 {
-        uint32_t ceiling = r->is_admin ? w->config.ceiling_admin : w->config.ceiling_user;
+        return is_admin ? w->config.ceiling_admin : config_quota(&w->config, quota).priority_min;
+}
+
+bool request_slot_is_allowed(const struct world *w, uint32_t quota, bool is_admin, uint64_t slot_ms, struct reason *why)
+{
+        uint64_t max_ms = config_quota(&w->config, quota).slot_max_ms;
+
+        if (is_admin || max_ms == 0 || (slot_ms != 0 && slot_ms <= max_ms))
+                return true;
+        *why = (struct reason){ .rule = RULE_LIMIT_SLOT, .start_ms = max_ms };
+        return false;
+}
+
+/* Whether somebody with these words may ask at all. */
+bool request_is_allowed(const struct world *w, const struct request *r, struct reason *why)
+{
+        uint32_t ceiling = request_ceiling(w, r->quota, r->is_admin);
 
         if (r->priority < ceiling) {
                 *why = (struct reason){ .rule = RULE_PRIORITY_CEILING, .limit = ceiling };
@@ -50,7 +65,7 @@ static bool is_allowed(const struct world *w, const struct request *r, struct re
                 *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT, .limit = ceiling };
                 return false;
         }
-        return true;
+        return request_slot_is_allowed(w, r->quota, r->is_admin, r->slot_ms, why);
 }
 
 /* The demand in bytes against the largest ceiling; devices that can never hold it are left out of the mask. */
@@ -77,7 +92,9 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
         }
 
         uint64_t bytes = r->bytes;
-        if (bytes == 0)
+        if (r->exclusive && bytes <= best_bytes)
+                bytes = best_bytes; /* the whole of the largest: what nobody else can have a part of then */
+        else if (bytes == 0)
                 bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / 100000);
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 &&
@@ -90,22 +107,42 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
                 (void) device_ceiling_bytes(w, best, why);
                 return false;
         }
-        if (*mask != UINT64_MAX || r->bytes == 0)
+        if (*mask != UINT64_MAX || r->bytes == 0 || r->exclusive)
                 *mask = fitting;
         *ret_bytes = bytes;
         return true;
 }
 
-static bool has_room_in_tables(struct world *w, const struct request *r, uint32_t *ret_user, struct reason *why)
+/* What the leases of a user come to, also of those that wait. What drains is not his any more. */
+static uint64_t asked_bytes(const struct world *w, uint32_t user)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && w->leases[i].user == user && w->leases[i].state != LEASE_DRAINING)
+                        sum = u64_add_sat(sum, w->leases[i].bytes);
+        return sum;
+}
+
+bool request_has_room(struct world *w, const struct request *r, uint64_t bytes, uint32_t *ret_user, struct reason *why)
 {
         struct user *user = world_user(w, r->uid, ret_user);
+        struct quota quota = config_quota(&w->config, r->quota);
+        uint64_t asked = 0;
 
+        if (user && quota.bytes_max != 0 && !r->is_admin)
+                asked = asked_bytes(w, *ret_user);
         if (!user)
                 *why = (struct reason){ .rule = RULE_LIMIT_USERS, .limit = USERS_MAX };
-        else if (user->n_waiting >= w->config.waiting_per_user_max)
-                *why = (struct reason){ .rule = RULE_LIMIT_WAITING_PER_USER, .limit = w->config.waiting_per_user_max };
-        else if (user->n_leases >= w->config.leases_per_user_max)
-                *why = (struct reason){ .rule = RULE_LIMIT_LEASES_PER_USER, .limit = w->config.leases_per_user_max };
+        else if (user->n_waiting >= quota.waiting_max)
+                *why = (struct reason){ .rule = RULE_LIMIT_WAITING_PER_USER, .limit = quota.waiting_max };
+        else if (user->n_leases >= quota.leases_max)
+                *why = (struct reason){ .rule = RULE_LIMIT_LEASES_PER_USER, .limit = quota.leases_max };
+        else if (quota.bytes_max != 0 && !r->is_admin && u64_add_sat(asked, bytes) > quota.bytes_max)
+                *why = (struct reason){ .rule = RULE_LIMIT_BYTES_PER_USER,
+                                        .need_bytes = bytes,
+                                        .reserved_bytes = asked,
+                                        .ceiling_bytes = quota.bytes_max };
         else if (!world_has_lease_room(w))
                 *why = (struct reason){ .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
         else if (!world_has_entry_room(w))
@@ -113,8 +150,8 @@ static bool has_room_in_tables(struct world *w, const struct request *r, uint32_
         return why->rule == RULE_NONE;
 }
 
-static struct lease *make_lease(struct world *w, const struct request *r, uint32_t user, uint64_t bytes,
-                                uint64_t devices)
+struct lease *request_make_lease(struct world *w, const struct request *r, uint32_t user, uint64_t bytes,
+                                 uint64_t devices)
 {
         struct lease *lease = world_lease_new(w);
 
@@ -122,6 +159,9 @@ static struct lease *make_lease(struct world *w, const struct request *r, uint32
         lease->priority = r->priority;
         lease->managed = r->managed;
         lease->kill_at_end = r->kill_at_end;
+        lease->kill_left = r->kill_left;
+        lease->exclusive = r->exclusive;
+        lease->idempotency = r->idempotency;
         lease->uid = r->uid;
         lease->user = user;
         lease->bytes = bytes;
@@ -176,17 +216,17 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         uint64_t devices, bytes;
         uint32_t user;
 
-        if (!find_devices(w, r, &devices)) {
-                refuse(w, out, r, &(struct reason){ .rule = RULE_UNKNOWN_DEVICE, .need_bytes = r->bytes });
+        if (!request_find_devices(w, r, &devices)) {
+                request_refuse(w, out, r, &(struct reason){ .rule = RULE_UNKNOWN_DEVICE, .need_bytes = r->bytes });
                 return;
         }
-        if (!is_allowed(w, r, &why) || !resolve_demand(w, r, &devices, &bytes, &why) ||
-            !has_room_in_tables(w, r, &user, &why)) {
-                refuse(w, out, r, &why);
+        if (!request_is_allowed(w, r, &why) || !resolve_demand(w, r, &devices, &bytes, &why) ||
+            !request_has_room(w, r, bytes, &user, &why)) {
+                request_refuse(w, out, r, &why);
                 return;
         }
 
-        struct lease *lease = make_lease(w, r, user, bytes, devices);
+        struct lease *lease = request_make_lease(w, r, user, bytes, devices);
         struct entry *e = make_entry(w, r, lease);
 
         struct newcomer newcomer = { .entry = lease->entry, .token = r->token };
@@ -197,7 +237,7 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         if (r->no_wait && newcomer.decided) {
                 newcomer.why.rule = RULE_WOULD_WAIT;
                 drop_newcomer(w, lease, e);
-                refuse(w, out, r, &newcomer.why);
+                request_refuse(w, out, r, &newcomer.why);
                 return;
         }
         struct action *a = actions_add_lease(w, out, ACTION_QUEUED, lease, &newcomer.why);

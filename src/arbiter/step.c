@@ -2,7 +2,10 @@
 #include <string.h>
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
+#include "arbiter/adopt.h"
 #include "arbiter/arbiter.h"
+#include "arbiter/change.h"
+#include "arbiter/ending.h"
 #include "arbiter/life.h"
 #include "arbiter/reading.h"
 #include "arbiter/request.h"
@@ -85,6 +88,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
                 w->devices[d].reading_ms = 0; /* nothing is granted before the first look */
                 w->devices[d].read_asked_ms = 0;
         }
+        w->degraded = restart->degraded;
         actions_add(w, out, ACTION_RESTARTED)->why = (struct reason){ .rule = RULE_RESTARTED };
         reading_unconfirm(w);
         life_was_away(w, away_ms);
@@ -137,8 +141,18 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 eyes_step(w, &input->eyes, out);
                 break;
         case INPUT_REQUEST:
-                request_step(w, &input->request, out);
-                return; /* it looks at the queue itself */
+                if (!input->request.adopt) {
+                        request_step(w, &input->request, out);
+                        return; /* it looks at the queue itself */
+                }
+                adopt_step(w, &input->request, out);
+                break;
+        case INPUT_CHANGE:
+                change_step(w, &input->change, out);
+                break;
+        case INPUT_OUTCOME:
+                ending_outcome(w, &input->outcome, out);
+                return; /* changes no figure */
         case INPUT_ACTIVATE:
                 life_activate(w, &input->call, out);
                 break;

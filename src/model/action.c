@@ -9,7 +9,7 @@ const char *action_kind_name(enum action_kind kind)
                 [ACTION_RENEWED] = "renewed",     [ACTION_WAITING] = "waiting",   [ACTION_DRAINING] = "draining",
                 [ACTION_ORPHANED] = "orphaned",   [ACTION_ENDED] = "ended",       [ACTION_WARNING] = "warning",
                 [ACTION_DEVICE] = "device",       [ACTION_STRANGER] = "stranger", [ACTION_EYES] = "eyes",
-                [ACTION_RESTARTED] = "restarted",
+                [ACTION_RESTARTED] = "restarted", [ACTION_CHANGED] = "changed",   [ACTION_HAND] = "hand",
         };
         return kind < ACTION_KIND_N ? names[kind] : "?";
 }

@@ -6,8 +6,9 @@
  */
 #include <stdint.h>
 #include <stdbool.h>
-#include "model/limits.h"
+#include "model/hand.h"
 #include "model/identity.h"
+#include "model/limits.h"
 #include "model/reason.h"
 
 enum action_kind {
@@ -27,11 +28,15 @@ enum action_kind {
         ACTION_STRANGER, /* somebody without a lease came or went */
         ACTION_EYES,
         ACTION_RESTARTED,
+        ACTION_CHANGED, /* answer: priority, slot or pin of a lease are others now */
+        ACTION_HAND,    /* order to the hands: @hand on @process */
         ACTION_KIND_N,
 };
 
 struct action {
         uint8_t kind;      /* enum action_kind */
+        uint8_t hand;      /* enum hand_verb, of an order to the hands */
+        uint8_t signal;    /* of HAND_SIGNAL */
         uint32_t device;   /* index, or UINT32_MAX */
         uint64_t id;       /* 1, 2, 3 … over the life of the journal: the event id */
         uint64_t token;    /* of the request or call it answers; 0 = nobody's */
@@ -39,7 +44,8 @@ struct action {
         uint32_t uid;      /* owner of the lease, or of the stranger */
         uint8_t priority;
         uint64_t bytes;          /* of the lease, or of the stranger */
-        struct identity process; /* the stranger, or the misplaced process */
+        struct identity process; /* the stranger, the misplaced process, or the hands' target */
+        uint64_t cgroup_id;      /* of an order to the hands: the lease's own cgroup, or 0 */
         struct reason why;
 };
 

@@ -31,5 +31,24 @@ void config_defaults(struct config *config)
                 .leases_max = LEASES_MAX,
                 .entries_max = ENTRIES_MAX,
                 .waiting_per_user_max = 256,
+                .pins_per_user_max = 2,
+                .pin_max_ms = HOURS_MS(24),
+                .end_grace_ms = SECONDS_MS(60),
+                .end_give_up_ms = SECONDS_MS(60),
+        };
+}
+
+struct quota config_quota(const struct config *config, uint32_t row)
+{
+        if (row != QUOTA_EVERYONE && row <= config->n_quotas && row <= QUOTAS_MAX)
+                return config->quotas[row - 1];
+        return (struct quota){
+                .priority_min = config->ceiling_user,
+                .leases_max = config->leases_per_user_max,
+                .waiting_max = config->waiting_per_user_max,
+                .pins_max = config->pins_per_user_max,
+                .bytes_max = config->bytes_per_user_max,
+                .slot_max_ms = config->slot_max_ms,
+                .pin_max_ms = config->pin_max_ms,
         };
 }

@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "model/quota.h"
 
 struct config {
         uint64_t aging_ms;            /* one priority level is gained per so much waiting (600 s) */
@@ -29,7 +30,19 @@ struct config {
         uint32_t leases_max;          /* ≤ LEASES_MAX */
         uint32_t entries_max;         /* ≤ ENTRIES_MAX */
         uint32_t waiting_per_user_max; /* (256) */
+
+        /* What everyone may have, beside the three above; then who has something of his own (model/quota.h). */
+        uint32_t pins_per_user_max;  /* pinned leases of a user (2) */
+        uint32_t n_quotas;           /* rows in use */
+        uint64_t bytes_per_user_max; /* (0 = no limit) */
+        uint64_t slot_max_ms;        /* (0 = no limit) */
+        uint64_t pin_max_ms;         /* (24 h) */
+        uint64_t end_grace_ms;       /* between SIGTERM and SIGKILL, where an end was named (60 s) */
+        uint64_t end_give_up_ms; /* a process that is still there so long after SIGKILL is told as unkillable (60 s) */
+        struct quota quotas[QUOTAS_MAX];
 };
 
 /* The defaults of design 4. */
 void config_defaults(struct config *config);
+/* What the callers of this row may have; a row that a reload took away is everyone's. */
+struct quota config_quota(const struct config *config, uint32_t row);

@@ -23,6 +23,7 @@ const char *wait_kind_name(enum wait_kind kind)
                 [WAIT_NO_DEVICE] = "no-usable-device",
                 [WAIT_ON_HOLD] = "on-hold",
                 [WAIT_ABOVE_CEILING] = "above-ceiling",
+                [WAIT_EXCLUSIVE] = "exclusive-holds",
         };
         return kind < WAIT_KIND_N ? names[kind] : "?";
 }

@@ -27,6 +27,7 @@ enum wait_kind {
         WAIT_NO_DEVICE,      /* none of its devices is usable now */
         WAIT_ON_HOLD,
         WAIT_ABOVE_CEILING, /* what can ever be given has become less than it wants */
+        WAIT_EXCLUSIVE,     /* an exclusive lease has the device */
         WAIT_KIND_N,
 };
 

@@ -35,6 +35,7 @@ struct holder {
         bool managed;        /* managed memory: its figure is known to be incomplete and counts as unknown */
         bool pinned;         /* may not be preempted; without an end it lowers the ceiling */
         bool protected;      /* may never be touched at all; lowers the ceiling */
+        bool exclusive;      /* nothing is granted beside it */
         bool uncollected;    /* a grant nobody has collected: a reservation with a known use of 0 */
         uint32_t device;     /* index */
         uint64_t reserved_bytes;

@@ -18,6 +18,8 @@ const char *input_kind_name(enum input_kind kind)
                 [INPUT_RELEASE] = "release",
                 [INPUT_OWNER_ENDED] = "owner-ended",
                 [INPUT_RESTART] = "restart",
+                [INPUT_CHANGE] = "change",
+                [INPUT_OUTCOME] = "outcome",
         };
         return kind < INPUT_KIND_N ? names[kind] : "?";
 }

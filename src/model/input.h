@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "model/config.h"
 #include "model/device.h"
+#include "model/hand.h"
 #include "model/lease.h"
 #include "model/process.h"
 
@@ -26,6 +27,8 @@ enum input_kind {
         INPUT_RELEASE,       /* owner or administrator ends it; also a client that vanished while waiting */
         INPUT_OWNER_ENDED,   /* the process or connection it is bound to is gone */
         INPUT_RESTART,       /* the daemon came back; after it come OWNER_ENDED for those who are gone */
+        INPUT_CHANGE,        /* owner or administrator: another priority, slot or pin */
+        INPUT_OUTCOME,       /* what came of an order to the hands */
         INPUT_KIND_N,
 };
 
@@ -37,6 +40,10 @@ struct request {
         bool collected; /* the asker is connected and takes a grant at once: GRANTED and ACTIVE in one step */
         bool managed;
         bool kill_at_end;
+        bool kill_left;
+        bool exclusive; /* the whole of a device, with nothing beside it; @bytes: which must fit there, 0 = no matter */
+        bool adopt;     /* over what runs already: binding.root is the process; 0 bytes: what it uses now */
+        uint32_t quota; /* row of the asker's (model/quota.h) */
         uint8_t priority;                /* 1 … 5 */
         uint64_t bytes;                  /* > 0, or 0 with percent_milli */
         uint64_t percent_milli;          /* of the ceiling of the device it lands on; `all` = 100000 */
@@ -45,8 +52,38 @@ struct request {
         char device_uuid[UUID_TEXT_MAX]; /* "" = any */
         struct ways_out ways;
         struct binding binding;
+        struct idempotency idempotency;
         char name[NAME_MAX_BYTES];
         char consumer[NAME_MAX_BYTES];
+};
+
+enum change_what {
+        CHANGE_PRIORITY = 1 << 0,
+        CHANGE_SLOT = 1 << 1,   /* slot_ms from now on (queued: from its start on); 0 = no limit any more */
+        CHANGE_EXTEND = 1 << 2, /* slot_ms more */
+        CHANGE_PIN = 1 << 3,    /* pin_ms from now on; 0 = without an end */
+        CHANGE_UNPIN = 1 << 4,
+        CHANGE_ALL = (1 << 5) - 1,
+};
+
+struct change {
+        uint64_t token;
+        uint64_t lease_id;
+        uint32_t uid;
+        uint32_t quota; /* row of the caller's */
+        bool is_admin;
+        uint8_t what; /* enum change_what, one bit or several */
+        uint8_t priority;
+        uint64_t slot_ms;
+        uint64_t pin_ms;
+};
+
+struct hand_outcome {
+        uint64_t order_id; /* the action's id */
+        uint64_t lease_id;
+        struct identity process;
+        uint8_t outcome; /* enum outcome */
+        uint8_t why;     /* enum hand_why */
 };
 
 struct lease_call { /* activate, renew, release, owner ended */
@@ -90,6 +127,7 @@ struct eyes_state {
 
 struct restart_facts {
         bool rebooted; /* another boot id: every process of before is gone */
+        bool degraded; /* the books were damaged: nothing is ended or taken back until the next clean start */
 };
 
 struct input {
@@ -105,6 +143,8 @@ struct input {
                 struct request request;
                 struct lease_call call; /* ACTIVATE, RENEW, RELEASE, OWNER_ENDED */
                 struct restart_facts restart;
+                struct change change;
+                struct hand_outcome outcome;
         };
 };
 

@@ -117,6 +117,7 @@ static const struct {
                                         "its process was not there any more when the daemon came back" },
         [END_REBOOTED] = { "rebooted", "the machine was rebooted" },
         [END_WORKERS_GONE] = { "workers-gone", "its command had ended, and now its last worker has" },
+        [END_UNADOPTED] = { "unadopted", "it was let go; its processes are strangers again" },
 };
 
 const char *end_reason_name(enum end_reason reason)

@@ -54,6 +54,7 @@ enum end_reason {
         END_OWNER_GONE_WHILE_AWAY, /* not there any more when the daemon came back */
         END_REBOOTED,
         END_WORKERS_GONE, /* orphaned, and the last worker is gone */
+        END_UNADOPTED,    /* an adopted one was let go: its processes are strangers again */
         END_REASON_N,
 };
 
@@ -72,6 +73,12 @@ struct binding {
         uint64_t ttl_ms;       /* BINDING_HEARTBEAT */
 };
 
+/* A client's Idempotency-Key, mixed with who used it where, and the body it came with (api/idempotency.h). */
+struct idempotency {
+        uint64_t key[2];
+        uint64_t body;
+};
+
 struct lease {
         uint32_t generation;  /* of this row; survives its being emptied */
         uint8_t state;        /* enum lease_state */
@@ -88,6 +95,11 @@ struct lease {
         bool root_living; /* the command (binding.root) has not ended, as far as is known */
         bool owner_gone;  /* its owner ended; workers may live (orphaned) */
         bool backfilled;  /* went ahead of a head as backfill: may be reclaimed for that head */
+        bool exclusive;   /* nothing is granted beside it */
+        bool adopted;     /* over a process that ran before it: its end gives the process back */
+        bool kill_left;   /* what its command leaves behind is ended, after notice and grace */
+        bool ending;      /* its processes are being ended (arbiter/ending.c) */
+        bool ending_told; /* that this does not get on was said */
         uint64_t id;      /* 1, 2, 3 … never reused; "L17" for people */
         uint32_t uid;     /* owner */
         uint32_t user;    /* row in the world's users */
@@ -104,6 +116,10 @@ struct lease {
         uint64_t waited_ms;   /* before its grant */
         uint64_t over_use_since_ms;      /* 0 = within its reservation and the tolerance */
         uint64_t ledger_set_aside_bytes; /* backfill by checkpoint: room kept in the ledger for it */
+        uint64_t root_term_ms;           /* ending: when its command was sent SIGTERM; 0 = not */
+        uint64_t tree_kill_ms;           /* ending: when killing its tree was last ordered; 0 = not */
+        uint64_t ending_again_ms;        /* ending: nothing is ordered before; the hands could not */
+        struct idempotency idempotency;  /* of the request it came from; zero = none */
         struct binding binding;
         struct ways_out ways;
         struct ref holder;       /* its row in the holder table, once granted */

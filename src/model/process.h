@@ -24,11 +24,22 @@ struct process {
         uint32_t uid;
         uint32_t ppid;
         uint64_t cgroup_id; /* inode of its cgroup v2 folder; 0 = unknown */
+        uint64_t term_ms;   /* its lease is being ended: when it was sent SIGTERM; 0 = not */
+        uint64_t kill_ms;   /* and SIGKILL */
         uint32_t n_ancestors;
         struct identity ancestors[ANCESTORS_MAX]; /* parent first */
         struct ref lease;                         /* once attributed it stays so, also when it is re-parented */
         char comm[COMM_MAX];                      /* as the kernel has it, any bytes; NUL-terminated here */
 };
+
+/* Under another lease it has not been asked to end. */
+static inline void process_put_under(struct process *p, struct ref lease)
+{
+        if (ref_equal(p->lease, lease))
+                return;
+        p->lease = lease;
+        p->term_ms = p->kill_ms = 0;
+}
 
 enum row_flags {
         ROW_USED_KNOWN = 1 << 0,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "base/duration.h"
 #include "base/size.h"
+#include "model/hand.h"
 #include "model/lease.h"
 #include "model/reason.h"
 
@@ -58,6 +59,22 @@ static const char *const rule_names[RULE_N] = {
         [RULE_EYES_STALE] = "eyes-stale",
         [RULE_EYES_BACK] = "eyes-back",
         [RULE_RESTARTED] = "restarted",
+        [RULE_EXCLUSIVE_HOLDS] = "exclusive-holds",
+        [RULE_ADOPTED] = "adopted",
+        [RULE_NOTHING_TO_ADOPT] = "nothing-to-adopt",
+        [RULE_ADOPT_LEASED] = "already-leased",
+        [RULE_ADOPT_SEVERAL] = "several-devices",
+        [RULE_ADOPT_NOT_YOURS] = "not-your-process",
+        [RULE_LIMIT_BYTES_PER_USER] = "limit-bytes-per-user",
+        [RULE_LIMIT_SLOT] = "limit-slot",
+        [RULE_LIMIT_PINS] = "limit-pins",
+        [RULE_LIMIT_PIN_TIME] = "limit-pin-time",
+        [RULE_NO_SLOT] = "no-slot",
+        [RULE_BACKFILL_KEEPS_SLOT] = "backfill-keeps-slot",
+        [RULE_CHANGED] = "changed",
+        [RULE_END_ORDERED] = "end-ordered",
+        [RULE_END_BLOCKED] = "end-blocked",
+        [RULE_UNKILLABLE] = "unkillable",
 };
 
 const char *rule_name(enum rule rule)
@@ -206,6 +223,11 @@ static void say_start(struct text *t, const struct reason *r, const char *what, 
 
 static void say_grant(struct text *t, const struct reason *r)
 {
+        if (r->rule == RULE_ADOPTED) {
+                say(t, "adopted: it ran already and uses ");
+                say_size(t, r->used_bytes);
+                return;
+        }
         say(t, "granted: ");
         say_need_and_free(t, r);
         switch ((unsigned) r->rule) {
@@ -271,12 +293,20 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_ON_HOLD:
                 say(t, "it is on hold");
                 break;
+        case RULE_EXCLUSIVE_HOLDS:
+                say(t, "an exclusive lease (L%llu) has the device, and nothing is granted beside it",
+                    (unsigned long long) r->head_lease_id);
+                if (r->start_ms != 0)
+                        say_start(t, r, "expected start", now_ms);
+                break;
         }
         say_place(t, r);
 }
 
 static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
 {
+        char span[DURATION_TEXT_MAX];
+
         switch ((unsigned) r->rule) {
         case RULE_NEVER_FITS:
                 say(t, "can never fit: asks for ");
@@ -320,6 +350,44 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 break;
         case RULE_LIMIT_USERS:
                 say(t, "the table of users is full (%u)", r->limit);
+                break;
+        case RULE_LIMIT_BYTES_PER_USER:
+                say(t, "this user's leases may come to ");
+                say_size(t, r->ceiling_bytes);
+                say(t, " together, and have ");
+                say_size(t, r->reserved_bytes);
+                say(t, "; release some first (`lessor limits`)");
+                break;
+        case RULE_LIMIT_SLOT:
+                say(t, "this user's leases may run for %s at most: say for how long (--for)",
+                    duration_text(r->start_ms, span));
+                break;
+        case RULE_LIMIT_PINS:
+                say(t, "this user may pin %u leases at a time; unpin one first", r->limit);
+                break;
+        case RULE_LIMIT_PIN_TIME:
+                say(t, "this user may pin for %s at most", duration_text(r->start_ms, span));
+                break;
+        case RULE_NO_SLOT:
+                say(t, "it has no slot that could be extended: it may run as long as it likes");
+                break;
+        case RULE_BACKFILL_KEEPS_SLOT:
+                say(t, "it went ahead of L%llu on its word to end in time, and L%llu still waits",
+                    (unsigned long long) r->head_lease_id, (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_NOTHING_TO_ADOPT:
+                say(t,
+                    "that process holds no memory on a device here; name the size it will need (--vram), or start it "
+                    "with `lessor run`");
+                break;
+        case RULE_ADOPT_LEASED:
+                say(t, "that process is under lease L%llu already", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_ADOPT_SEVERAL:
+                say(t, "that process holds memory on %u devices: adopt it once for each (--device)", r->limit);
+                break;
+        case RULE_ADOPT_NOT_YOURS:
+                say(t, "that process belongs to somebody else");
                 break;
         case RULE_NOT_FOUND:
                 say(t, "there is no such lease");
@@ -369,6 +437,19 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "memory of it (");
                 say_size(t, r->used_bytes);
                 say(t, ") appeared on another device than granted; set CUDA_VISIBLE_DEVICES to the granted one");
+                break;
+        case RULE_CHANGED:
+                say(t, "changed by request");
+                break;
+        case RULE_END_ORDERED:
+                say(t, "what is left of it is being ended: SIGTERM now, SIGKILL ");
+                say_from_now(t, r->start_ms, now_ms);
+                break;
+        case RULE_END_BLOCKED:
+                say(t, "it could not be ended yet: %s; tried again", hand_why_text((enum hand_why) r->limit));
+                break;
+        case RULE_UNKILLABLE:
+                say(t, "a process of it does not end, not even by SIGKILL; its memory stays counted");
                 break;
         case RULE_OVER_USE:
                 say(t, "uses ");
@@ -421,6 +502,32 @@ static void say_devices(struct text *t, const struct reason *r)
         }
 }
 
+enum family { FAMILY_GRANT, FAMILY_WAIT, FAMILY_REFUSAL, FAMILY_LIFE, FAMILY_DEVICES };
+
+static enum family family_of(unsigned rule)
+{
+        switch (rule) {
+        case RULE_ADOPTED:
+                return FAMILY_GRANT;
+        case RULE_EXCLUSIVE_HOLDS:
+                return FAMILY_WAIT;
+        case RULE_CHANGED:
+        case RULE_END_ORDERED:
+        case RULE_END_BLOCKED:
+        case RULE_UNKILLABLE:
+                return FAMILY_LIFE;
+        }
+        if (rule > RULE_RESTARTED)
+                return FAMILY_REFUSAL;
+        if (rule >= RULE_FITS && rule <= RULE_LEDGER_SET_ASIDE)
+                return FAMILY_GRANT;
+        if (rule >= RULE_NO_ROOM && rule <= RULE_ON_HOLD)
+                return FAMILY_WAIT;
+        if (rule >= RULE_NEVER_FITS && rule <= RULE_WRONG_STATE)
+                return FAMILY_REFUSAL;
+        return rule >= RULE_DEVICE_FOUND ? FAMILY_DEVICES : FAMILY_LIFE;
+}
+
 const char *reason_text(const struct reason *r, uint64_t now_ms, char *buf, size_t buf_size)
 {
         struct text t = { .buf = buf, .size = buf_size };
@@ -428,15 +535,22 @@ const char *reason_text(const struct reason *r, uint64_t now_ms, char *buf, size
         if (buf_size == 0)
                 return buf;
         buf[0] = '\0';
-        if (r->rule >= RULE_FITS && r->rule <= RULE_LEDGER_SET_ASIDE)
+        switch (family_of(r->rule)) {
+        case FAMILY_GRANT:
                 say_grant(&t, r);
-        else if (r->rule >= RULE_NO_ROOM && r->rule <= RULE_ON_HOLD)
+                break;
+        case FAMILY_WAIT:
                 say_wait(&t, r, now_ms);
-        else if (r->rule >= RULE_NEVER_FITS && r->rule <= RULE_WRONG_STATE)
+                break;
+        case FAMILY_REFUSAL:
                 say_refusal(&t, r, now_ms);
-        else if (r->rule >= RULE_DEVICE_FOUND)
-                say_devices(&t, r);
-        else
+                break;
+        case FAMILY_LIFE:
                 say_life(&t, r, now_ms);
+                break;
+        case FAMILY_DEVICES:
+                say_devices(&t, r);
+                break;
+        }
         return buf;
 }

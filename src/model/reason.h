@@ -65,6 +65,23 @@ enum rule {
         RULE_EYES_STALE, /* the driver does not answer: nothing is granted */
         RULE_EYES_BACK,
         RULE_RESTARTED,
+        /* Numbers are in the journal: what came later stands here, whatever it is about. */
+        RULE_EXCLUSIVE_HOLDS,  /* waits: an exclusive lease has the device */
+        RULE_ADOPTED,          /* granted: over what ran already */
+        RULE_NOTHING_TO_ADOPT, /* refused: no memory on a device, and no bytes named */
+        RULE_ADOPT_LEASED,     /* refused: it is under a lease already */
+        RULE_ADOPT_SEVERAL,    /* refused: it is on several devices, and none is named */
+        RULE_ADOPT_NOT_YOURS,  /* refused: not all of it belongs to the asker */
+        RULE_LIMIT_BYTES_PER_USER,
+        RULE_LIMIT_SLOT, /* longer than this user's slots may be; limit in need_bytes' place: start_ms */
+        RULE_LIMIT_PINS,
+        RULE_LIMIT_PIN_TIME,
+        RULE_NO_SLOT,             /* nothing to extend */
+        RULE_BACKFILL_KEEPS_SLOT, /* went ahead of a head on the promise to end in time */
+        RULE_CHANGED,
+        RULE_END_ORDERED, /* life: what is left of it is being ended */
+        RULE_END_BLOCKED, /* life: ending it could not be tried; figures.limit is the enum hand_why */
+        RULE_UNKILLABLE,
         RULE_N,
 };
 
@@ -97,7 +114,7 @@ struct reason {
         uint16_t end;       /* enum end_reason, for RULE_ENDED and RULE_DRAINING */
         uint32_t place;     /* in the queue, 1 = first */
         uint32_t n_waiting; /* entries in the queue */
-        uint32_t limit;     /* of a full table; or the smallest priority allowed */
+        uint32_t limit; /* of a full table; or the smallest priority allowed; or the hands' reason (enum hand_why) */
         uint64_t need_bytes;
         uint64_t free_bytes;    /* of the device, by 4.1 */
         uint64_t lent_bytes;    /* what the head lends on top */

@@ -24,6 +24,7 @@ struct world {
         uint64_t next_entry_id;
         uint64_t next_action_id;
         uint64_t ledger_charged_bytes; /* host memory of parked work */
+        bool degraded;                 /* the books were damaged: nothing is ended or taken back (design 4.7) */
         bool eyes_answering;
         uint64_t eyes_silent_since_ms;
 

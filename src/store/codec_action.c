@@ -42,6 +42,8 @@ CODEC_STRUCT(reason, REASON_FIELDS, 360)
 
 #define ACTION_FIELDS(F, S)                                                                                            \
         F(S, BELOW8, kind, ACTION_KIND_N)                                                                              \
+        F(S, SINCE, hand, (4, BELOW8, HAND_VERB_N))                                                                    \
+        F(S, SINCE, signal, (4, BELOW8, 65))                                                                           \
         F(S, INDEX, device, DEVICES_MAX)                                                                               \
         F(S, ID, id, 0)                                                                                                \
         F(S, U64, token, 0)                                                                                            \
@@ -50,8 +52,9 @@ CODEC_STRUCT(reason, REASON_FIELDS, 360)
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
         F(S, U64, bytes, 0)                                                                                            \
         F(S, STRUCT, process, identity)                                                                                \
+        F(S, SINCE, cgroup_id, (4, U64, 0))                                                                            \
         F(S, STRUCT, why, reason)
-CODEC_STRUCT(action, ACTION_FIELDS, 424)
+CODEC_STRUCT(action, ACTION_FIELDS, 432)
 
 #define ACTIONS_FIELDS(F, S)                                                                                           \
         F(S, BELOW32, n, ACTIONS_MAX + 1)                                                                              \

@@ -13,6 +13,10 @@ void put_device_facts(struct put *c, const struct device_facts *p);
 void get_device_facts(struct get *c, struct device_facts *p);
 void put_eyes_state(struct put *c, const struct eyes_state *p);
 void get_eyes_state(struct get *c, struct eyes_state *p);
+void put_change(struct put *c, const struct change *p);
+void get_change(struct get *c, struct change *p);
+void put_hand_outcome(struct put *c, const struct hand_outcome *p);
+void get_hand_outcome(struct get *c, struct hand_outcome *p);
 void put_restart_facts(struct put *c, const struct restart_facts *p);
 void get_restart_facts(struct get *c, struct restart_facts *p);
 
@@ -24,6 +28,10 @@ void get_restart_facts(struct get *c, struct restart_facts *p);
         F(S, BOOL, collected, 0)                                                                                       \
         F(S, BOOL, managed, 0)                                                                                         \
         F(S, BOOL, kill_at_end, 0)                                                                                     \
+        F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, adopt, (4, BOOL, 0))                                                                               \
+        F(S, SINCE, quota, (4, BELOW32, QUOTAS_MAX + 1))                                                               \
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
         F(S, U64, bytes, 0)                                                                                            \
         F(S, U64, percent_milli, 0)                                                                                    \
@@ -32,9 +40,10 @@ void get_restart_facts(struct get *c, struct restart_facts *p);
         F(S, TEXT, device_uuid, 0)                                                                                     \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, STRUCT, binding, binding)                                                                                 \
+        F(S, SINCE, idempotency, (4, STRUCT, idempotency))                                                             \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(request, REQUEST_FIELDS, 384)
+CODEC_STRUCT(request, REQUEST_FIELDS, 416)
 
 #define LEASE_CALL_FIELDS(F, S)                                                                                        \
         F(S, U64, token, 0)                                                                                            \
@@ -63,8 +72,30 @@ CODEC_STRUCT(device_facts, DEVICE_FACTS_FIELDS, 256)
         F(S, U64, silent_since_ms, 0)
 CODEC_STRUCT(eyes_state, EYES_STATE_FIELDS, 16)
 
-#define RESTART_FACTS_FIELDS(F, S) F(S, BOOL, rebooted, 0)
-CODEC_STRUCT(restart_facts, RESTART_FACTS_FIELDS, 1)
+#define RESTART_FACTS_FIELDS(F, S)                                                                                     \
+        F(S, BOOL, rebooted, 0)                                                                                        \
+        F(S, SINCE, degraded, (4, BOOL, 0))
+CODEC_STRUCT(restart_facts, RESTART_FACTS_FIELDS, 2)
+
+#define CHANGE_FIELDS(F, S)                                                                                            \
+        F(S, U64, token, 0)                                                                                            \
+        F(S, U64, lease_id, 0)                                                                                         \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, BELOW32, quota, QUOTAS_MAX + 1)                                                                           \
+        F(S, BOOL, is_admin, 0)                                                                                        \
+        F(S, BELOW8, what, CHANGE_ALL + 1)                                                                             \
+        F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
+        F(S, U64, slot_ms, 0)                                                                                          \
+        F(S, U64, pin_ms, 0)
+CODEC_STRUCT(change, CHANGE_FIELDS, 48)
+
+#define HAND_OUTCOME_FIELDS(F, S)                                                                                      \
+        F(S, U64, order_id, 0)                                                                                         \
+        F(S, U64, lease_id, 0)                                                                                         \
+        F(S, STRUCT, process, identity)                                                                                \
+        F(S, BELOW8, outcome, OUTCOME_N)                                                                               \
+        F(S, BELOW8, why, HAND_WHY_N)
+CODEC_STRUCT(hand_outcome, HAND_OUTCOME_FIELDS, 40)
 
 /* Without its rows: their number is the last field, they follow. */
 #define READING_FIELDS(F, S)                                                                                           \
@@ -97,7 +128,7 @@ static void get_reading(struct get *c, struct reading *p, struct occupancy *rows
 }
 
 /* kind, now_ms, and the union as its largest member. */
-_Static_assert(sizeof(struct input) == 16 + sizeof(struct request) || UINTPTR_MAX != UINT64_MAX,
+_Static_assert(sizeof(struct input) == 16 + sizeof(struct config) || UINTPTR_MAX != UINT64_MAX,
                "struct input changed: look at codec_input_encode and _decode, then correct this size");
 
 int codec_input_encode(const struct input *input, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
@@ -142,6 +173,12 @@ int codec_input_encode(const struct input *input, void *buf, size_t buf_size, si
                 break;
         case INPUT_RESTART:
                 put_restart_facts(c, &input->restart);
+                break;
+        case INPUT_CHANGE:
+                put_change(c, &input->change);
+                break;
+        case INPUT_OUTCOME:
+                put_hand_outcome(c, &input->outcome);
                 break;
         case INPUT_KIND_N:
                 break;
@@ -195,6 +232,12 @@ int codec_input_decode(const void *data, size_t n_data, struct input *ret, struc
                 break;
         case INPUT_RESTART:
                 get_restart_facts(c, &ret->restart);
+                break;
+        case INPUT_CHANGE:
+                get_change(c, &ret->change);
+                break;
+        case INPUT_OUTCOME:
+                get_hand_outcome(c, &ret->outcome);
                 break;
         }
         return get_end(c, "input", err);

@@ -6,9 +6,10 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 50 && END_REASON_N == 12 && BLOCKER_KIND_N == 11 && ACTION_KIND_N == 16 && INPUT_KIND_N == 14,
+_Static_assert(RULE_N == 66 && END_REASON_N == 13 && BLOCKER_KIND_N == 11 && ACTION_KIND_N == 18 &&
+                       INPUT_KIND_N == 16 && HAND_VERB_N == 5 && OUTCOME_N == 4 && HAND_WHY_N == 10,
                "an enum that the journal keeps has changed");
-_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 9 &&
+_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 10 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2,
                "an enum that the journal keeps has changed");
@@ -33,6 +34,21 @@ CODEC_STRUCT(ways_out, WAYS_OUT_FIELDS, 48)
         F(S, U64, ttl_ms, 0)
 CODEC_STRUCT(binding, BINDING_FIELDS, 56)
 
+#define QUOTA_FIELDS(F, S)                                                                                             \
+        F(S, U32, priority_min, 0)                                                                                     \
+        F(S, U32, leases_max, 0)                                                                                       \
+        F(S, U32, waiting_max, 0)                                                                                      \
+        F(S, U32, pins_max, 0)                                                                                         \
+        F(S, U64, bytes_max, 0)                                                                                        \
+        F(S, U64, slot_max_ms, 0)                                                                                      \
+        F(S, U64, pin_max_ms, 0)
+CODEC_STRUCT(quota, QUOTA_FIELDS, 40)
+
+#define IDEMPOTENCY_FIELDS(F, S)                                                                                       \
+        F(S, U64S, key, 2)                                                                                             \
+        F(S, U64, body, 0)
+CODEC_STRUCT(idempotency, IDEMPOTENCY_FIELDS, 24)
+
 #define CONFIG_FIELDS(F, S)                                                                                            \
         F(S, U64, aging_ms, 0)                                                                                         \
         F(S, U64, usage_half_life_ms, 0)                                                                               \
@@ -54,8 +70,16 @@ CODEC_STRUCT(binding, BINDING_FIELDS, 56)
         F(S, BELOW32, leases_per_user_max, LEASES_MAX + 1)                                                             \
         F(S, BELOW32, leases_max, LEASES_MAX + 1)                                                                      \
         F(S, BELOW32, entries_max, ENTRIES_MAX + 1)                                                                    \
-        F(S, U32, waiting_per_user_max, 0)
-CODEC_STRUCT(config, CONFIG_FIELDS, 144)
+        F(S, U32, waiting_per_user_max, 0)                                                                             \
+        F(S, SINCE, pins_per_user_max, (4, U32, 0))                                                                    \
+        F(S, SINCE, n_quotas, (4, BELOW32, QUOTAS_MAX + 1))                                                            \
+        F(S, SINCE, bytes_per_user_max, (4, U64, 0))                                                                   \
+        F(S, SINCE, slot_max_ms, (4, U64, 0))                                                                          \
+        F(S, SINCE, pin_max_ms, (4, U64, 0))                                                                           \
+        F(S, SINCE, end_grace_ms, (4, U64, 0))                                                                         \
+        F(S, SINCE, end_give_up_ms, (4, U64, 0))                                                                       \
+        F(S, SINCE, quotas, (4, ROWS, quota))
+CODEC_STRUCT(config, CONFIG_FIELDS, 1472)
 
 #define PROCESS_FIELDS(F, S)                                                                                           \
         F(S, STRUCT, identity, identity)                                                                               \
@@ -63,11 +87,13 @@ CODEC_STRUCT(config, CONFIG_FIELDS, 144)
         F(S, U32, uid, 0)                                                                                              \
         F(S, U32, ppid, 0)                                                                                             \
         F(S, U64, cgroup_id, 0)                                                                                        \
+        F(S, SINCE, term_ms, (4, U64, 0))                                                                              \
+        F(S, SINCE, kill_ms, (4, U64, 0))                                                                              \
         F(S, BELOW32, n_ancestors, ANCESTORS_MAX + 1)                                                                  \
         F(S, ROWS, ancestors, identity)                                                                                \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(process, PROCESS_FIELDS, 328)
+CODEC_STRUCT(process, PROCESS_FIELDS, 344)
 
 #define OCCUPANCY_FIELDS(F, S)                                                                                         \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -52,6 +52,11 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, BOOL, root_living, 0)                                                                                     \
         F(S, BOOL, owner_gone, 0)                                                                                      \
         F(S, BOOL, backfilled, 0)                                                                                      \
+        F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, adopted, (4, BOOL, 0))                                                                             \
+        F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, ending, (4, BOOL, 0))                                                                              \
+        F(S, SINCE, ending_told, (4, BOOL, 0))                                                                         \
         F(S, ID, id, 0)                                                                                                \
         F(S, U32, uid, 0)                                                                                              \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
@@ -68,6 +73,10 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, U64, waited_ms, 0)                                                                                        \
         F(S, U64, over_use_since_ms, 0)                                                                                \
         F(S, U64, ledger_set_aside_bytes, 0)                                                                           \
+        F(S, SINCE, root_term_ms, (4, U64, 0))                                                                         \
+        F(S, SINCE, tree_kill_ms, (4, U64, 0))                                                                         \
+        F(S, SINCE, ending_again_ms, (4, U64, 0))                                                                      \
+        F(S, SINCE, idempotency, (4, STRUCT, idempotency))                                                             \
         F(S, STRUCT, binding, binding)                                                                                 \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, REF, holder, HOLDERS_MAX)                                                                                 \
@@ -75,7 +84,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 400)
+CODEC_STRUCT(lease, LEASE_FIELDS, 448)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -113,6 +122,7 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 184)
         F(S, BOOL, managed, 0)                                                                                         \
         F(S, BOOL, pinned, 0)                                                                                          \
         F(S, BOOL, protected, 0)                                                                                       \
+        F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
         F(S, BOOL, uncollected, 0)                                                                                     \
         F(S, BELOW32, device, DEVICES_MAX)                                                                             \
         F(S, U64, reserved_bytes, 0)                                                                                   \
@@ -144,6 +154,7 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ID, next_entry_id, 0)                                                                                     \
         F(S, ID, next_action_id, 0)                                                                                    \
         F(S, U64, ledger_charged_bytes, 0)                                                                             \
+        F(S, SINCE, degraded, (4, BOOL, 0))                                                                            \
         F(S, BOOL, eyes_answering, 0)                                                                                  \
         F(S, U64, eyes_silent_since_ms, 0)                                                                             \
         F(S, BELOW32, n_devices, DEVICES_MAX + 1)                                                                      \
@@ -174,7 +185,7 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)
-enum { WORLD_HEAD_SIZE = 232 };
+enum { WORLD_HEAD_SIZE = 1560 };
 CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a text's length, a row's mark and, in a process, its

@@ -61,6 +61,17 @@ static void some_config(struct config *config, uint32_t seed)
         config_defaults(config);
         config->display_bytes += seed;
         config->margin = 3;
+        config->n_quotas = 2;
+        config->bytes_per_user_max = UINT64_C(5) << 30;
+        config->slot_max_ms = 4;
+        config->quotas[1] = (struct quota){ .priority_min = 3,
+                                            .leases_max = 4,
+                                            .waiting_max = 5,
+                                            .pins_max = 6,
+                                            .bytes_max = 7,
+                                            .slot_max_ms = 8,
+                                            .pin_max_ms = 9 };
+        config->quotas[QUOTAS_MAX - 1].leases_max = 1;
 }
 
 static void some_occupancy(struct occupancy *o, uint32_t seed)
@@ -79,6 +90,8 @@ static void some_process(struct process *p, uint32_t seed)
         p->uid = 1000 + seed;
         p->ppid = 7;
         p->cgroup_id = 99;
+        p->term_ms = 100;
+        p->kill_ms = 101;
         p->n_ancestors = 3;
         for (uint32_t i = 0; i < 3; i++)
                 some_identity(&p->ancestors[i], seed + 10 + i);
@@ -95,6 +108,12 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->end_reason = END_REBOOTED;
         l->managed = l->slot_warned = l->misplaced = l->backfilled = l->over_use_told = true;
         l->kill_at_end = l->over_time = l->owner_gone = seed % 2;
+        l->exclusive = l->adopted = l->kill_left = l->ending = seed % 2;
+        l->ending_told = true;
+        l->root_term_ms = 31;
+        l->tree_kill_ms = 32;
+        l->ending_again_ms = 33;
+        l->idempotency = (struct idempotency){ .key = { 34, UINT64_MAX }, .body = 35 };
         l->id = 17 + seed;
         l->uid = 1000;
         l->user = 1;
@@ -236,6 +255,9 @@ static void some_request(struct request *r, uint32_t seed)
         r->uid = 1000 + seed;
         r->is_admin = r->collected = r->kill_at_end = true;
         r->no_wait = r->managed = seed % 2;
+        r->kill_left = r->exclusive = r->adopt = seed % 2;
+        r->quota = QUOTAS_MAX;
+        r->idempotency = (struct idempotency){ .key = { 1, 2 }, .body = UINT64_MAX };
         r->priority = 2;
         r->bytes = UINT64_C(3) << 30;
         r->percent_milli = 100000;
@@ -317,6 +339,25 @@ void books_input(enum input_kind kind, uint32_t seed, struct input *ret, struct 
                 break;
         case INPUT_RESTART:
                 ret->restart.rebooted = true;
+                ret->restart.degraded = seed % 2;
+                break;
+        case INPUT_CHANGE:
+                ret->change = (struct change){ .token = 11,
+                                               .lease_id = 18 + seed,
+                                               .uid = 1000,
+                                               .quota = seed % (QUOTAS_MAX + 1),
+                                               .is_admin = seed % 2,
+                                               .what = CHANGE_ALL,
+                                               .priority = (uint8_t) (1 + seed % 5),
+                                               .slot_ms = 12,
+                                               .pin_ms = 13 };
+                break;
+        case INPUT_OUTCOME:
+                ret->outcome.order_id = 14;
+                ret->outcome.lease_id = 15 + seed;
+                some_identity(&ret->outcome.process, seed);
+                ret->outcome.outcome = OUTCOME_FAILED;
+                ret->outcome.why = (uint8_t) (seed % HAND_WHY_N);
                 break;
         }
 }

@@ -292,6 +292,8 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
         case ACTION_STRANGER:
         case ACTION_EYES:
         case ACTION_RESTARTED:
+        case ACTION_CHANGED:
+        case ACTION_HAND:
                 break;
         }
 }

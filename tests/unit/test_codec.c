@@ -112,7 +112,7 @@ static void full_world_fits_its_bound_and_an_empty_one_is_small(void **state)
         struct world *pattern = books_world_new();
         uint8_t *bytes;
 
-        assert_true(world_encode(in, &bytes) < 300);
+        assert_true(world_encode(in, &bytes) < 400);
         free(bytes);
 
         books_world_fill(pattern, 1);

@@ -11,6 +11,7 @@ bool input_is_refusable(const struct input *input)
 {
         switch ((enum input_kind) input->kind) {
         case INPUT_REQUEST:
+        case INPUT_CHANGE:
                 return true;
         case INPUT_ACTIVATE:
         case INPUT_RENEW:
@@ -26,6 +27,7 @@ bool input_is_refusable(const struct input *input)
         case INPUT_EYES:
         case INPUT_OWNER_ENDED:
         case INPUT_RESTART:
+        case INPUT_OUTCOME:
         case INPUT_KIND_N:
                 break;
         }

@@ -207,7 +207,9 @@ static void refuse_clients(struct daemon *d, struct inputs *taken, int code, con
                         taken->items[kept++] = *input;
                         continue;
                 }
-                uint64_t token = input->kind == INPUT_REQUEST ? input->request.token : input->call.token;
+                uint64_t token = input->kind == INPUT_REQUEST  ? input->request.token
+                                 : input->kind == INPUT_CHANGE ? input->change.token
+                                                               : input->call.token;
                 api_server_on_refused(d->api, token, code, words);
         }
         taken->n = kept;

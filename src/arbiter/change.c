@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arbiter/actions.h"
+#include "arbiter/change.h"
+#include "arbiter/request.h"
+#include "base/number.h"
+
+static bool is_waiting(const struct lease *lease)
+{
+        return lease->state == LEASE_QUEUED;
+}
+
+static bool may_change(const struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
+{
+        if (lease->state == LEASE_DRAINING || lease->ending)
+                why->rule = RULE_WRONG_STATE;
+        else if (!c->is_admin && lease->uid != c->uid)
+                why->rule = RULE_NOT_OWNER;
+        (void) w;
+        return why->rule == RULE_NONE;
+}
+
+static bool may_have_priority(const struct world *w, const struct change *c, const struct lease *lease,
+                              struct reason *why)
+{
+        uint32_t ceiling = request_ceiling(w, c->quota, c->is_admin);
+        bool has_slot = lease->slot_ms != 0 || ((c->what & (CHANGE_SLOT | CHANGE_EXTEND)) && c->slot_ms != 0);
+
+        if (c->priority < ceiling)
+                *why = (struct reason){ .rule = RULE_PRIORITY_CEILING, .limit = ceiling };
+        else if (c->priority == PRIORITY_URGENT && (!has_slot || (lease->ways.named == 0 && !lease->kill_at_end)))
+                *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT, .limit = ceiling };
+        return why->rule == RULE_NONE;
+}
+
+/* The slot as it would be, from its start on (waiting: whenever that is). */
+static uint64_t slot_after(const struct world *w, const struct change *c, const struct lease *lease)
+{
+        if (c->what & CHANGE_EXTEND)
+                return u64_add_sat(lease->slot_ms, c->slot_ms);
+        if (c->slot_ms == 0 || is_waiting(lease))
+                return c->slot_ms;
+        return u64_add_sat(w->now_ms - u64_min(lease->granted_ms, w->now_ms), c->slot_ms);
+}
+
+static bool may_have_slot(struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
+{
+        uint64_t slot_ms = slot_after(w, c, lease);
+        bool longer = slot_ms == 0 || slot_ms > lease->slot_ms;
+        const struct entry *head = world_entry_get(w, lease->backfill_for);
+        const struct lease *ahead = head ? world_lease_get(w, head->lease) : NULL;
+
+        if ((c->what & CHANGE_EXTEND) && lease->slot_ms == 0)
+                *why = (struct reason){ .rule = RULE_NO_SLOT };
+        else if (slot_ms == 0 && lease->priority == PRIORITY_URGENT && !(c->what & CHANGE_PRIORITY))
+                *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT };
+        else if (lease->backfilled && ahead && longer && !c->is_admin)
+                *why = (struct reason){ .rule = RULE_BACKFILL_KEEPS_SLOT, .head_lease_id = ahead->id };
+        else
+                (void) request_slot_is_allowed(w, c->quota, c->is_admin, slot_ms, why);
+        return why->rule == RULE_NONE;
+}
+
+static bool may_pin(struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
+{
+        struct quota quota = config_quota(&w->config, c->quota);
+        uint32_t n = 0;
+
+        if (!lease_state_holds((enum lease_state) lease->state)) {
+                why->rule = RULE_WRONG_STATE;
+                return false;
+        }
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind != HOLDER_LEASE || !h->pinned || ref_equal(h->lease, world_lease_ref(w, lease)))
+                        continue;
+                n += w->leases[h->lease.index].uid == lease->uid;
+        }
+        if (c->is_admin)
+                return true;
+        if (n >= quota.pins_max)
+                *why = (struct reason){ .rule = RULE_LIMIT_PINS, .limit = quota.pins_max };
+        else if (quota.pin_max_ms != 0 && (c->pin_ms == 0 || c->pin_ms > quota.pin_max_ms))
+                *why = (struct reason){ .rule = RULE_LIMIT_PIN_TIME, .start_ms = quota.pin_max_ms };
+        return why->rule == RULE_NONE;
+}
+
+static void set_priority(struct world *w, const struct change *c, struct lease *lease)
+{
+        struct entry *e = world_entry_get(w, lease->entry);
+
+        lease->priority = c->priority;
+        lease->kept_rank = c->priority;
+        if (!e)
+                return;
+        e->priority = c->priority;
+        e->wait_kind = WAIT_NOT_LOOKED; /* its wait is told anew */
+}
+
+static void set_slot(struct world *w, const struct change *c, struct lease *lease)
+{
+        struct entry *e = world_entry_get(w, lease->entry);
+
+        lease->slot_ms = slot_after(w, c, lease);
+        if (e)
+                e->limit_ms = lease->slot_ms;
+        if (is_waiting(lease))
+                return;
+        /* Time that did not run (a lost card, a park) is in the end already: an extension moves it, no more. */
+        if (c->what & CHANGE_EXTEND)
+                lease->slot_end_ms = u64_add_sat(u64_max(lease->slot_end_ms, w->now_ms), c->slot_ms);
+        else
+                lease->slot_end_ms = c->slot_ms != 0 ? u64_add_sat(w->now_ms, c->slot_ms) : 0;
+        lease->over_time = lease->slot_end_ms != 0 && lease->slot_end_ms <= w->now_ms;
+        lease->slot_warned = false;
+}
+
+static void set_pin(struct world *w, const struct change *c, struct lease *lease)
+{
+        struct holder *h = world_holder_get(w, lease->holder);
+
+        if (!h)
+                return;
+        h->pinned = (c->what & CHANGE_PIN) != 0;
+        h->pin_end_ms = h->pinned && c->pin_ms != 0 ? u64_add_sat(w->now_ms, c->pin_ms) : 0;
+}
+
+void change_step(struct world *w, const struct change *c, struct actions *out)
+{
+        struct lease *lease = world_lease_by_id(w, c->lease_id);
+        struct reason why = { .rule = lease ? RULE_NONE : RULE_NOT_FOUND };
+        bool may = lease && may_change(w, c, lease, &why);
+
+        if (may && (c->what & CHANGE_PRIORITY))
+                may = may_have_priority(w, c, lease, &why);
+        if (may && (c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
+                may = may_have_slot(w, c, lease, &why);
+        if (may && (c->what & CHANGE_PIN))
+                may = may_pin(w, c, lease, &why);
+        if (!may) {
+                struct action *a = actions_add(w, out, ACTION_REFUSED);
+                a->token = c->token;
+                a->lease_id = c->lease_id;
+                a->uid = lease ? lease->uid : c->uid;
+                a->why = why;
+                return;
+        }
+
+        if (c->what & CHANGE_PRIORITY)
+                set_priority(w, c, lease);
+        if (c->what & (CHANGE_SLOT | CHANGE_EXTEND))
+                set_slot(w, c, lease);
+        if (c->what & (CHANGE_PIN | CHANGE_UNPIN))
+                set_pin(w, c, lease);
+        actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_CHANGED })->token = c->token;
+}
+
+void change_tick(struct world *w, struct lease *lease, struct actions *out)
+{
+        struct holder *h = world_holder_get(w, lease->holder);
+
+        if (!h || !h->pinned || h->pin_end_ms == 0 || w->now_ms < h->pin_end_ms)
+                return;
+        h->pinned = false;
+        h->pin_end_ms = 0;
+        actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_CHANGED });
+}

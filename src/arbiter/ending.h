@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Ending what a person named beforehand as to be ended: `--kill-at-end` when its slot is over, `--kill-left` when its
+ * command is gone and others of it live. SIGTERM, the grace, SIGKILL; to processes of the lease only, each at most once
+ * each (I3). While anything is in doubt (driver silent, books damaged) nothing is ordered (S25); what the hands could not
+ * try is no strike against anybody (I4). The end itself is what the device shows, not what a signal returned.
+ */
+#include "model/action.h"
+#include "model/input.h"
+#include "model/world.h"
+
+void ending_tick(struct world *world, struct lease *lease, struct actions *out);
+void ending_outcome(struct world *world, const struct hand_outcome *outcome, struct actions *out);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the hands are ordered to do with a process, and what came of it. The hands check each order themselves. */
+#include <stdint.h>
+
+enum hand_verb {
+        HAND_NONE,
+        HAND_SIGNAL,    /* one process, by its pidfd */
+        HAND_KILL_TREE, /* everything in the lease's own cgroup; without one, the process alone */
+        HAND_FREEZE,
+        HAND_THAW,
+        HAND_VERB_N,
+};
+
+enum outcome {
+        OUTCOME_NONE,
+        OUTCOME_DONE,
+        OUTCOME_BLOCKED, /* could not be tried: nothing is known against the process, try again later */
+        OUTCOME_FAILED,  /* was tried and went wrong */
+        OUTCOME_N,
+};
+
+/* Why an order was not done, as the hands and the link to them say it. */
+enum hand_why {
+        HAND_WHY_NONE,
+        HAND_WHY_AWAY,      /* no hands to be had just now */
+        HAND_WHY_GONE,      /* the process has ended: what was wanted */
+        HAND_WHY_PROTECTED, /* may never be a target */
+        HAND_WHY_OWNER,     /* is not the owner's process */
+        HAND_WHY_GRACE,     /* was not given its grace */
+        HAND_WHY_RATE,      /* too many orders at once */
+        HAND_WHY_KERNEL,    /* this kernel cannot do it safely */
+        HAND_WHY_UNKILLABLE,
+        HAND_WHY_OTHER,
+        HAND_WHY_N,
+};
+
+const char *hand_verb_name(enum hand_verb verb);
+const char *outcome_name(enum outcome outcome);
+const char *hand_why_name(enum hand_why why); /* "protected" */
+const char *hand_why_text(enum hand_why why); /* for people */
