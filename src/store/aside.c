@@ -32,7 +32,7 @@ static bool name_is_taken(const char *base)
         return false;
 }
 
-static void directory_sync(const char *path)
+void aside_directory_sync(const char *path)
 {
         char dir[PATH_MAX];
 
@@ -86,7 +86,7 @@ int aside_move(const char *path, uint64_t wall_ms, char *ret_name, size_t name_s
                 if (rename(from, to) < 0 && errno != ENOENT)
                         return error_errno(err, errno, "moving %s aside to %s", from, to);
         }
-        directory_sync(path);
+        aside_directory_sync(path);
         return 0;
 }
 

@@ -16,6 +16,34 @@ void get_bad(struct get *c, const char *what)
         bytes_reader_fail(&c->r);
 }
 
+/* Seven bits a byte, low ones first; the top bit says that more follow. Most numbers are 0 or short. */
+void put_u64(struct put *c, uint64_t v)
+{
+        for (; v >= 0x80; v >>= 7)
+                bytes_put_u8(&c->w, (uint8_t) (v | 0x80));
+        bytes_put_u8(&c->w, (uint8_t) v);
+}
+
+uint64_t get_u64(struct get *c, const char *what)
+{
+        uint64_t v = 0;
+
+        if (c->version < CODEC_SHORT_NUMBERS)
+                return bytes_get_u64(&c->r);
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+                uint64_t byte = bytes_get_u8(&c->r);
+                bool is_last = byte < 0x80;
+                if ((is_last && byte == 0 && shift > 0) || (shift == 63 && byte > 1)) {
+                        get_bad(c, what); /* one number, one spelling */
+                        return 0;
+                }
+                v |= (byte & 0x7f) << shift;
+                if (is_last)
+                        return v;
+        }
+        return v;
+}
+
 static void put_bytes(struct put *c, uint64_t v, size_t n_bytes)
 {
         for (size_t i = 0; i < n_bytes; i++)
@@ -26,16 +54,23 @@ void put_below(struct put *c, const char *what, uint64_t v, uint64_t n, size_t n
 {
         if (v >= n)
                 put_bad(c, what);
-        put_bytes(c, v, n_bytes);
+        if (n_bytes == sizeof(v))
+                put_u64(c, v);
+        else
+                put_bytes(c, v, n_bytes);
 }
 
 uint64_t get_below(struct get *c, const char *what, uint64_t n, size_t n_bytes)
 {
         uint64_t v = 0;
-        const uint8_t *p = bytes_get_view(&c->r, n_bytes);
 
-        for (size_t i = 0; p && i < n_bytes; i++)
-                v |= (uint64_t) p[i] << (8 * i);
+        if (n_bytes == sizeof(v)) {
+                v = get_u64(c, what);
+        } else {
+                const uint8_t *p = bytes_get_view(&c->r, n_bytes);
+                for (size_t i = 0; p && i < n_bytes; i++)
+                        v |= (uint64_t) p[i] << (8 * i);
+        }
         if (v < n)
                 return v;
         get_bad(c, what);

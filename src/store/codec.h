@@ -33,7 +33,11 @@
 #include "wire/bytes.h"
 
 /* Stands at the head of each blob. Written is the newest; read is whatever lies between. */
-enum { CODEC_VERSION = 4, CODEC_VERSION_OLDEST = 3 };
+enum {
+        CODEC_VERSION = 4,
+        CODEC_VERSION_OLDEST = 3,
+        CODEC_SHORT_NUMBERS = 4 /* numbers of 64 bits as put_u64() since */
+};
 
 /* A cursor that remembers the first field whose value is not possible: a compile-time name, for the words of the error. */
 struct put {
@@ -51,6 +55,8 @@ void get_bad(struct get *c, const char *what);
 
 /* ---- kinds of field ---- */
 
+void put_u64(struct put *c, uint64_t v); /* 1 to 10 bytes */
+uint64_t get_u64(struct get *c, const char *what);
 void put_below(struct put *c, const char *what, uint64_t v, uint64_t n, size_t n_bytes); /* 0 … n-1 in so many bytes */
 uint64_t get_below(struct get *c, const char *what, uint64_t n, size_t n_bytes);
 void put_index(struct put *c, const char *what, uint32_t v, uint32_t n); /* 0 … n-1, or UINT32_MAX = none */
@@ -75,8 +81,8 @@ void get_row_end(struct get *c, const char *what, bool has_generation, size_t be
 #define PUT_U32(S, f, a) bytes_put_u32(&c->w, p->f);
 #define GET_U32(S, f, a) p->f = bytes_get_u32(&c->r);
 #define ZERO_U32(a) 0,
-#define PUT_U64(S, f, a) bytes_put_u64(&c->w, p->f);
-#define GET_U64(S, f, a) p->f = bytes_get_u64(&c->r);
+#define PUT_U64(S, f, a) put_u64(c, p->f);
+#define GET_U64(S, f, a) p->f = get_u64(c, #S "." #f);
 #define ZERO_U64(a) 0,
 #define PUT_BOOL(S, f, a) bytes_put_bool(&c->w, p->f);
 #define GET_BOOL(S, f, a) p->f = bytes_get_bool(&c->r);
@@ -110,10 +116,10 @@ void get_row_end(struct get *c, const char *what, bool has_generation, size_t be
 #define ZERO_STRUCT(a) { 0 },
 #define PUT_U64S(S, f, a)                                                                                              \
         for (size_t i = 0; i < (a); i++)                                                                               \
-                bytes_put_u64(&c->w, p->f[i]);
+                put_u64(c, p->f[i]);
 #define GET_U64S(S, f, a)                                                                                              \
         for (size_t i = 0; i < (a); i++)                                                                               \
-                p->f[i] = bytes_get_u64(&c->r);
+                p->f[i] = get_u64(c, #S "." #f);
 #define ZERO_U64S(a) { 0 },
 /* A small array of structs, each as a row that may be empty. */
 #define PUT_ROWS(S, f, a)                                                                                              \
@@ -207,6 +213,12 @@ enum { CODEC_PRIORITY_END = PRIORITY_FILLER + 1 };
 
 void put_begin(struct put *c, void *buf, size_t buf_size);
 int put_end(struct put *c, const char *blob, size_t *ret_n, struct error *err);
+/* Of any blob; 0 = it has none. */
+static inline uint16_t codec_version_of(const void *data, size_t n_data)
+{
+        const uint8_t *p = data;
+        return n_data >= 2 ? (uint16_t) (p[0] | p[1] << 8) : 0;
+}
 /* -EPROTONOSUPPORT: a version that is not read here. */
 int get_begin(struct get *c, const char *blob, const void *data, size_t n_data, struct error *err);
 int get_end(struct get *c, const char *blob, struct error *err);

@@ -188,13 +188,13 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
 enum { WORLD_HEAD_SIZE = 1560 };
 CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
 
-/* In bytes no field takes more than its place in memory, but for a text's length, a row's mark and, in a process, its
- * ancestors' marks: 64 a row is more than all of them. */
-#define TABLE_BOUND(table, S, n, max, has_generation) +(sizeof(struct S) + 64) * world->n
+/* In bytes no field takes more than its place in memory, but for a number of 64 bits (10 of 8), a text's length, a row's
+ * mark and, in a process, its ancestors' marks: 64 a row is more than all of the latter. */
+#define TABLE_BOUND(table, S, n, max, has_generation) +(sizeof(struct S) * 5 / 4 + 64) * world->n
 
 size_t codec_world_size_max(const struct world *world)
 {
-        return 2 + 2 * WORLD_HEAD_SIZE + (size_t) world->n_leases * 8 WORLD_TABLES(TABLE_BOUND);
+        return 2 + 2 * WORLD_HEAD_SIZE + (size_t) world->n_leases * 10 WORLD_TABLES(TABLE_BOUND);
 }
 
 #define TABLE_PUT(table, S, n, max, has_generation)                                                                    \

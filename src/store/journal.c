@@ -27,6 +27,8 @@ static const char *const stmt_sql[STMT_N] = {
         [STMT_RECORDS_PRUNE] = "DELETE FROM record WHERE seq < ?1",
         [STMT_SEGMENTS_PRUNE] = "DELETE FROM segment WHERE id < ?1",
         [STMT_EVENT_KEPT] = "SELECT id, hash FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1",
+        [STMT_KEEP] = "SELECT event_seq FROM keep WHERE id = 1",
+        [STMT_KEEP_EVENT_SEQ] = "UPDATE keep SET event_seq = ?1 WHERE id = 1",
         [STMT_KEEP_EVENT_HASH] = "UPDATE keep SET event_hash = ?1 WHERE id = 1",
         [STMT_EVENTS_PRUNE] = "DELETE FROM event WHERE id <= ?1",
         [STMT_HEAD] = "SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1",
@@ -38,6 +40,10 @@ static const char *const stmt_sql[STMT_N] = {
                 "SELECT seq, segment, now_ms, wall_ms, kind, input, actions, hash"
                 " FROM record WHERE seq > ?1 AND seq <"
                 " coalesce((SELECT first_seq FROM segment WHERE id > ?2 ORDER BY id LIMIT 1), ?3) ORDER BY seq",
+        [STMT_RECORDS_AFTER] = "SELECT seq, segment, now_ms, wall_ms, kind, input, actions, hash FROM record"
+                               " WHERE seq > ?1 ORDER BY seq",
+        [STMT_RECORDS_AFTER_DOWN] = "SELECT seq, segment, now_ms, wall_ms, kind, input, actions, hash FROM record"
+                                    " WHERE seq > ?1 ORDER BY seq DESC",
         [STMT_EVENTS_ALL] = "SELECT id, seq, now_ms, wall_ms, kind, lease_id, device, uid, action, hash FROM event"
                             " ORDER BY id",
         [STMT_EVENTS_UP] = "SELECT id, seq, now_ms, wall_ms, kind, lease_id, device, uid, action, hash FROM event"
@@ -86,7 +92,7 @@ int journal_need_actions(struct journal *j, struct error *err)
         return j->actions ? 0 : error_set(err, ENOMEM, "no memory to read a record of the journal");
 }
 
-static struct chain_hash hash_read(sqlite3_stmt *stmt, int column)
+struct chain_hash chain_hash_read(sqlite3_stmt *stmt, int column)
 {
         struct chain_hash hash = { 0 };
         struct chain_blob blob = sql_blob(stmt, column);
@@ -105,8 +111,8 @@ void segment_row_read(sqlite3_stmt *stmt, struct segment_row *ret)
                              .core_version = sql_text(stmt, 3),
                              .boot_id = sql_text(stmt, 4),
                              .snapshot = sql_blob(stmt, 5) },
-                .before = hash_read(stmt, 6),
-                .hash = hash_read(stmt, 7),
+                .before = chain_hash_read(stmt, 6),
+                .hash = chain_hash_read(stmt, 7),
         };
 }
 
@@ -120,7 +126,7 @@ void record_row_read(sqlite3_stmt *stmt, struct record_row *ret)
                             .kind = (uint32_t) sql_u64(stmt, 4),
                             .input = sql_blob(stmt, 5),
                             .actions = sql_blob(stmt, 6) },
-                .hash = hash_read(stmt, 7),
+                .hash = chain_hash_read(stmt, 7),
         };
 }
 
@@ -136,7 +142,7 @@ void event_row_read(sqlite3_stmt *stmt, struct event_row *ret)
                 .lease_id = sql_u64(stmt, 5),
                 .device = sqlite3_column_type(stmt, 6) == SQLITE_NULL ? UINT32_MAX : (uint32_t) sql_u64(stmt, 6),
                 .uid = (uint32_t) sql_u64(stmt, 7),
-                .hash = hash_read(stmt, 9),
+                .hash = chain_hash_read(stmt, 9),
         };
 }
 
@@ -212,6 +218,11 @@ size_t journal_pending(const struct journal *j)
         return j->n_pending;
 }
 
+size_t journal_pending_bytes(const struct journal *j)
+{
+        return j->n_arena;
+}
+
 uint64_t journal_last_seq(const struct journal *j)
 {
         return j->last_seq;
@@ -223,39 +234,7 @@ uint64_t journal_last_seq(const struct journal *j)
 struct head {
         uint64_t seq;
         struct chain_hash hash;
-        struct chain_hash event_hash;
 };
-
-static int event_insert(struct journal *j, struct head *head, const struct action *action,
-                        const struct chain_record *record, struct error *err)
-{
-        uint8_t buf[CODEC_ACTION_MAX];
-        struct chain_event event = {
-                .id = action->id, .seq = record->seq, .now_ms = record->now_ms, .wall_ms = record->wall_ms
-        };
-        int r = codec_action_encode(action, buf, sizeof(buf), &event.action.n, err);
-        if (r < 0)
-                return r;
-        event.action.data = buf;
-        head->event_hash = chain_hash_event(&head->event_hash, &event);
-
-        auto_reset sqlite3_stmt *stmt = NULL;
-        r = journal_stmt(j, STMT_EVENT_INSERT, &stmt, err);
-        if (r < 0)
-                return r;
-        sql_bind_u64(stmt, 1, event.id);
-        sql_bind_u64(stmt, 2, event.seq);
-        sql_bind_u64(stmt, 3, event.now_ms);
-        sql_bind_u64(stmt, 4, event.wall_ms);
-        sql_bind_u64(stmt, 5, action->kind);
-        sql_bind_u64(stmt, 6, action->lease_id);
-        if (action->device != UINT32_MAX)
-                sql_bind_u64(stmt, 7, action->device);
-        sql_bind_u64(stmt, 8, action->uid);
-        sql_bind_blob(stmt, 9, buf, event.action.n);
-        sql_bind_blob(stmt, 10, head->event_hash.bytes, sizeof(head->event_hash.bytes));
-        return sql_step(j->db, stmt, "writing an event to the journal", err);
-}
 
 static int record_insert(struct journal *j, const struct chain_record *record, const struct chain_hash *hash,
                          struct error *err)
@@ -301,13 +280,6 @@ static int batch_walk(struct journal *j, struct head *head, bool write, struct e
                 int r = record_insert(j, &record, &head->hash, err);
                 if (r < 0)
                         return r;
-                /* Events are made from the bytes that were just written: what is in the file can be read. */
-                r = codec_actions_decode(record.actions.data, record.actions.n, j->actions, err);
-                for (uint32_t k = 0; r == 0 && k < j->actions->n; k++)
-                        if (j->actions->items[k].kind != ACTION_READ)
-                                r = event_insert(j, head, &j->actions->items[k], &record, err);
-                if (r < 0)
-                        return r;
         }
         return 0;
 }
@@ -333,7 +305,7 @@ static int batch_is_there(struct journal *j, struct error *err)
         uint64_t seq = r > 0 ? sql_u64(stmt, 0) : j->last_seq; /* all records may have been pruned */
         if (seq <= j->last_seq)
                 return 0;
-        struct chain_hash hash = hash_read(stmt, 1);
+        struct chain_hash hash = chain_hash_read(stmt, 1);
         if (seq == after.seq && chain_hash_equal(&hash, &after.hash))
                 return 1;
         return error_set(err, ESTALE, "another program wrote record %llu into %s", (unsigned long long) seq, j->path);
@@ -351,7 +323,7 @@ static int batch_write(struct journal *j, struct head *head, struct error *err)
                         journal_abort(j);
                         if (!is_there)
                                 return r;
-                        /* Written by the attempt that seemed to fail. Events went with it: read where their chain ends. */
+                        /* Written by the attempt that seemed to fail. */
                         r = batch_walk(j, head, false, err);
                         return r < 0 ? r : 1;
                 }
@@ -366,44 +338,24 @@ static int batch_write(struct journal *j, struct head *head, struct error *err)
         return r;
 }
 
-static int event_hash_read(struct journal *j, struct chain_hash *ret, struct error *err)
-{
-        auto_reset sqlite3_stmt *stmt = NULL;
-        int r = journal_stmt(j, STMT_EVENT_KEPT, &stmt, err);
-        if (r < 0)
-                return r;
-        sql_bind_u64(stmt, 1, 0);
-        r = sql_step(j->db, stmt, "reading the end of the events", err);
-        if (r > 0)
-                *ret = hash_read(stmt, 1);
-        return r < 0 ? r : 0;
-}
-
 int journal_commit(struct journal *j, struct error *err)
 {
         if (j->n_pending == 0)
                 return 0;
-        int r = journal_need_actions(j, err);
-        if (r < 0)
-                return r;
 
-        struct head head = { .seq = j->last_seq, .hash = j->hash, .event_hash = j->event_hash };
-        r = batch_write(j, &head, err);
+        struct head head = { .seq = j->last_seq, .hash = j->hash };
+        int r = batch_write(j, &head, err);
         if (r < 0) {
                 journal_abort(j);
                 return r;
         }
-        if (r > 0) {
-                r = event_hash_read(j, &head.event_hash, err);
-                if (r < 0)
-                        return r;
-                j->in_doubt = false;
-        }
+        j->in_doubt = false;
         j->segment_records += head.seq - j->last_seq;
         j->last_seq = head.seq;
         j->hash = head.hash;
-        j->event_hash = head.event_hash;
         journal_discard(j);
+        if (journal_must_tidy(j))
+                (void) journal_tidy(j, NULL); /* the records are in; their events can wait longer still */
         return 0;
 }
 
@@ -448,7 +400,7 @@ static int kept_read(struct journal *j, enum journal_stmt which, uint64_t offset
         if (ret_first_seq)
                 *ret_first_seq = sql_u64(stmt, 1);
         if (ret_hash)
-                *ret_hash = hash_read(stmt, 1);
+                *ret_hash = chain_hash_read(stmt, 1);
         return 1;
 }
 
@@ -495,6 +447,9 @@ static int segment_write(struct journal *j, const struct chain_segment *segment,
                          struct error *err)
 {
         int r = journal_run(j, STMT_BEGIN, "beginning a segment of the journal", err);
+        if (r < 0)
+                return r;
+        r = journal_index(j, err); /* before the records go */
         if (r < 0)
                 return r;
         r = segment_insert(j, segment, hash, err);
@@ -548,5 +503,6 @@ int journal_snapshot(struct journal *j, const struct world *world, const char *b
         j->segment = segment.id;
         j->segment_records = 0;
         j->hash = hash;
+        j->event_seq = j->last_seq;
         return 0;
 }

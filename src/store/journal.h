@@ -20,6 +20,7 @@
  *                 journal_commit(j, err);                           // one transaction
  *                 carry out the actions, answer the clients         // only now
  *                 if (journal_wants_snapshot(j)) journal_snapshot(…);
+ *                 else if (journal_wants_tidying(j)) journal_tidy(j);     // when nobody waits
  *         journal_snapshot(…); journal_close(j);                    // a clean end needs no replay
  *
  * When journal_commit() fails nothing of the batch is in the file and all of it is still pending. Let no action out and
@@ -37,7 +38,7 @@
  *   -EBUSY   another program holds the lock for longer than busy_ms; try again
  *   -EIO     the disk failed                 -EBADMSG  what was read is damaged (the words name the row)
  *   -EROFS   opened read_only, or the file system is      -EACCES, -ENOENT, -ENOMEM  as usual
- *   -EPROTONOSUPPORT  written by a newer lessor: refused, not one byte changed
+ *   -EPROTONOSUPPORT  written by a newer lessor (read_only: or an older one): refused, not one byte changed
  *   -EPROTOTYPE       not a journal: refused, not one byte changed
  *   -ESTALE  another program wrote into this journal: give up, restore again
  *   -EINVAL  our own bug (order of calls, a value that could not be read back)
@@ -74,13 +75,15 @@ enum {
 };
 
 /*
- * A damaged file, or one in an older format, is moved aside together with its -wal, -shm and -journal (kept as
- * PATH.aside-YYYYMMDDThhmmssZ…), a fresh one is started and journal_degraded() says so. Failures change nothing.
+ * A damaged file is moved aside together with its -wal, -shm and -journal (kept as PATH.aside-YYYYMMDDThhmmssZ…), a fresh
+ * one is started and journal_degraded() says so. One of an older lessor goes on as ours, after a whole copy of it was kept
+ * as PATH.vFORMAT for the way back (journal_upgraded() has words). Failures change nothing.
  */
 int journal_open(struct journal **ret, const char *path, const struct journal_options *options, struct error *err);
 void journal_close(struct journal *j); /* NULL is fine. What was not committed is gone */
 /* One sentence about what was lost or damaged, where the evidence lies; NULL when all is well. */
 const char *journal_degraded(const struct journal *j);
+const char *journal_upgraded(const struct journal *j); /* the same about a conversion; NULL = there was none */
 
 /* ---- restart ---- */
 
@@ -91,7 +94,7 @@ struct journal_restored {
         bool fresh;     /* nothing could be restored (a new file, or nothing of it provable): @world is zeroed */
         bool degraded;  /* something was damaged; journal_degraded() has words */
         bool agreed;    /* the core decided the same again, byte by byte */
-        bool same_core; /* and it is the version that decided then; otherwise it may differ */
+        bool same_core; /* and it is the version that decided then; otherwise it may differ, which is no damage */
         uint64_t differs_at_seq; /* the first record on which it did not agree; the world is what the core says now */
         uint64_t n_records;      /* fed to the core again */
         uint64_t n_lost;         /* behind the damage, in no world any more */
@@ -129,8 +132,15 @@ int journal_append(struct journal *j, const struct input *input, const struct ac
 /* Writes all that is pending in one transaction; nothing pending is fine and costs nothing. */
 int journal_commit(struct journal *j, struct error *err);
 void journal_discard(struct journal *j); /* forgets what is pending: the caller's world is ahead then, restore it */
+/*
+ * A commit writes records and nothing else: one page, as a rule. The table of events is made from them later, by this, by
+ * journal_snapshot(), or by a commit when far too many are behind; reading events does not depend on it.
+ */
+int journal_tidy(struct journal *j, struct error *err);
+bool journal_wants_tidying(const struct journal *j);
 size_t journal_pending(const struct journal *j);
-uint64_t journal_last_seq(const struct journal *j); /* committed */
+size_t journal_pending_bytes(const struct journal *j); /* as they will stand in the file */
+uint64_t journal_last_seq(const struct journal *j);    /* committed */
 
 /* ---- reading ---- */
 

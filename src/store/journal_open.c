@@ -32,7 +32,8 @@ static const char schema[] =
         " input BLOB NOT NULL,"
         " actions BLOB NOT NULL,"
         " hash BLOB NOT NULL CHECK (length(hash) = 32)) STRICT;"
-        /* Made from the actions of records, for `why` and `events`; outlives them, so it has a chain of its own. */
+        /* Made from the actions of records, for `why` and `events`, when nobody waits for it; outlives them, so it has a
+         * chain of its own. */
         "CREATE TABLE event ("
         " id INTEGER PRIMARY KEY CHECK (id > 0),"
         " seq INTEGER NOT NULL CHECK (seq > 0),"
@@ -45,9 +46,10 @@ static const char schema[] =
         " action BLOB NOT NULL,"
         " hash BLOB NOT NULL CHECK (length(hash) = 32)) STRICT;"
         "CREATE INDEX event_lease ON event (lease_id) WHERE lease_id > 0;"
-        /* What pruning must not forget: the hash before the oldest event that is still there. */
-        "CREATE TABLE keep (id INTEGER PRIMARY KEY CHECK (id = 1), event_hash BLOB CHECK (length(event_hash) = 32)) "
-        "STRICT;"
+        /* What pruning must not forget: the hash before the oldest event that is still there. And the last record whose
+         * events are in their table. */
+        "CREATE TABLE keep (id INTEGER PRIMARY KEY CHECK (id = 1), event_hash BLOB CHECK (length(event_hash) = 32),"
+        " event_seq INTEGER NOT NULL DEFAULT 0 CHECK (event_seq >= 0)) STRICT;"
         "INSERT INTO keep (id, event_hash) VALUES (1, zeroblob(32));";
 
 void journal_degrade(struct journal *j, const char *fmt, ...)
@@ -162,8 +164,8 @@ static int file_connect(struct journal *j, struct error *err)
         return 0;
 }
 
-/* -EBADMSG: damaged, or in an older form that nothing here converts. */
-static int file_check(struct journal *j, bool *ret_empty, struct error *err)
+/* @ret_format: 0 = an empty file. -EBADMSG: damaged, or in an older form that nothing here converts. */
+static int file_check(struct journal *j, uint64_t *ret_format, struct error *err)
 {
         uint64_t application_id = 0, format = 0, n_tables = 0;
         char answer[200] = "";
@@ -177,21 +179,22 @@ static int file_check(struct journal *j, bool *ret_empty, struct error *err)
         r = sql_query_u64(j->db, "SELECT count(*) FROM sqlite_schema", &n_tables, err);
         if (r < 0)
                 return r;
-        *ret_empty = n_tables == 0 && application_id == 0;
-        if (*ret_empty)
+        *ret_format = 0;
+        if (n_tables == 0 && application_id == 0)
                 return 0;
         if (application_id != JOURNAL_APPLICATION_ID)
                 return error_set(err, EPROTOTYPE, "%s is an SQLite database of another program", j->path);
         if (format > JOURNAL_FORMAT)
                 return header_refuse_newer(j->path, format, err);
-        if (format < JOURNAL_FORMAT)
-                return error_set(err, EBADMSG, "%s has the older format %llu, which this lessor cannot read", j->path,
+        if (!journal_format_is_readable(format))
+                return error_set(err, EBADMSG, "%s has the format %llu, which this lessor cannot read", j->path,
                                  (unsigned long long) format);
         r = sql_query_text(j->db, "PRAGMA quick_check(1)", answer, sizeof(answer), err);
         if (r < 0)
                 return r;
         if (strcmp(answer, "ok") != 0)
                 return error_set(err, EBADMSG, "%s is damaged: %.150s", j->path, answer);
+        *ret_format = format;
         return 0;
 }
 
@@ -239,21 +242,29 @@ static int file_configure(struct journal *j, struct error *err)
 
 static int file_open_once(struct journal *j, struct error *err)
 {
-        bool is_empty = false;
+        uint64_t format = 0;
 
         int r = file_connect(j, err);
         if (r < 0)
                 return r;
-        r = file_check(j, &is_empty, err);
+        r = file_check(j, &format, err);
         if (r < 0)
                 return r;
-        if (is_empty && j->options.read_only)
+        if (format == 0 && j->options.read_only)
                 return error_set(err, EPROTOTYPE, "%s is empty: no journal", j->path);
-        if (is_empty)
+        if (format != 0 && format != JOURNAL_FORMAT && j->options.read_only)
+                return error_set(err, EPROTONOSUPPORT,
+                                 "%s has the older format %llu: start lessord once, which converts it", j->path,
+                                 (unsigned long long) format);
+        if (format == 0)
                 r = file_create_tables(j, err);
         if (r < 0)
                 return r;
         r = file_configure(j, err);
+        if (r < 0)
+                return r;
+        if (format != 0 && format != JOURNAL_FORMAT)
+                r = journal_upgrade(j, format, err);
         if (r < 0)
                 return r;
         (void) sqlite3_db_config(j->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);

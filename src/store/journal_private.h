@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of the journal share: journal_open.c, journal.c (writing), journal_restore.c, journal_events.c, journal_verify.c. */
+/* What the files of the journal share: journal_open.c, journal.c (writing), journal_restore.c, journal_events.c,
+ * journal_verify.c, journal_upgrade.c. */
 #include "store/chain.h"
 #include "store/codec.h"
 #include "store/codec_action.h"
@@ -14,7 +15,8 @@
  */
 enum {
         JOURNAL_APPLICATION_ID = 0x4c53524a, /* "LSRJ" */
-        JOURNAL_TABLES_VERSION = 1,
+        JOURNAL_TABLES_VERSION = 2,
+        JOURNAL_TABLES_VERSION_OLDEST = 1, /* that journal_upgrade.c converts */
         JOURNAL_FORMAT = JOURNAL_TABLES_VERSION * 1000 + CODEC_VERSION,
 };
 
@@ -29,12 +31,16 @@ enum journal_stmt {
         STMT_RECORDS_PRUNE,
         STMT_SEGMENTS_PRUNE,
         STMT_EVENT_KEPT,
+        STMT_KEEP,
+        STMT_KEEP_EVENT_SEQ,
         STMT_KEEP_EVENT_HASH,
         STMT_EVENTS_PRUNE,
         STMT_HEAD,
         STMT_SEGMENT_BELOW,
         STMT_SEGMENT_ABOVE,
         STMT_RECORDS,
+        STMT_RECORDS_AFTER,
+        STMT_RECORDS_AFTER_DOWN,
         STMT_EVENTS_ALL,
         STMT_EVENTS_UP,
         STMT_EVENTS_DOWN,
@@ -59,11 +65,12 @@ struct journal {
         char core_version[JOURNAL_VERSION_SIZE];
         sqlite3_stmt *stmts[STMT_N];
         char degraded[400];
+        char upgraded[300];
 
         bool positioned; /* restore has run: the three below are true */
         uint64_t last_seq;
-        struct chain_hash hash;       /* of the last record, or of the segment that began after it */
-        struct chain_hash event_hash; /* of the last event */
+        struct chain_hash hash; /* of the last record, or of the segment that began after it */
+        uint64_t event_seq;     /* the records up to here have their events in the table of events, as far as we know */
 
         uint64_t segment; /* the one we write; 0 = none yet */
         uint64_t segment_records;
@@ -86,6 +93,15 @@ int journal_run(struct journal *j, enum journal_stmt which, const char *doing,
 void journal_abort(struct journal *j);
 void journal_degrade(struct journal *j, const char *fmt, ...) printf_like(2, 3); /* the first one counts */
 int journal_need_actions(struct journal *j, struct error *err);
+/* The events of all records that have none yet, inside the caller's transaction (journal_events.c). */
+int journal_index(struct journal *j, struct error *err);
+bool journal_must_tidy(const struct journal *j);
+/* What the file says about j->event_seq. */
+int journal_index_position(struct journal *j, uint64_t *ret_seq, struct error *err);
+
+/* journal_upgrade.c */
+bool journal_format_is_readable(uint64_t format);
+int journal_upgrade(struct journal *j, uint64_t format, struct error *err);
 
 /* The file itself (journal_open.c). Damage found later: close, move aside, start a fresh one. */
 int journal_file_replace(struct journal *j, const char *why, struct error *err);
@@ -109,6 +125,7 @@ struct event_row {
         uint64_t lease_id;
         struct chain_hash hash;
 };
+struct chain_hash chain_hash_read(sqlite3_stmt *stmt, int column);
 void segment_row_read(sqlite3_stmt *stmt, struct segment_row *ret);
 void record_row_read(sqlite3_stmt *stmt, struct record_row *ret);
 void event_row_read(sqlite3_stmt *stmt, struct event_row *ret);

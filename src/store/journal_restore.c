@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include "store/codec_world.h"
 
+/* Not the end of a number: what a damaged file says is believed so far. */
+#define ID_BELIEVED_MAX (UINT64_C(1) << 48)
+
 /* What one restore needs; a few hundred kB for the time it runs. */
 struct restore {
         struct journal *j;
@@ -123,10 +126,27 @@ static int base_find(struct restore *s, struct error *err)
 
 /* ---- its records ---- */
 
+/* Does the record say what the core says now? What an older version wrote is brought into our form first. */
+static bool record_agrees(struct restore *s, const struct chain_record *record)
+{
+        struct chain_blob then = record->actions;
+        size_t n = 0, n_then = 0;
+
+        if (codec_actions_encode(s->out, s->out_bytes, CODEC_ACTIONS_MAX, &n, NULL) < 0)
+                return false;
+        if (codec_version_of(then.data, then.n) == CODEC_VERSION)
+                return n == then.n && memcmp(s->out_bytes, then.data, n) == 0;
+        s->ret->same_core = false;
+        auto_free uint8_t *as_ours = malloc(n + 1);
+        return as_ours && journal_need_actions(s->j, NULL) == 0 &&
+               codec_actions_decode(then.data, then.n, s->j->actions, NULL) == 0 &&
+               codec_actions_encode(s->j->actions, as_ours, n + 1, &n_then, NULL) == 0 && n_then == n &&
+               memcmp(as_ours, s->out_bytes, n) == 0;
+}
+
 static int record_feed(struct restore *s, const struct record_row *row, struct error *err)
 {
         struct input input;
-        size_t n = 0;
 
         int r = codec_input_decode(row->record.input.data, row->record.input.n, &input, s->rows, err);
         if (r < 0)
@@ -136,10 +156,7 @@ static int record_feed(struct restore *s, const struct record_row *row, struct e
         s->hash = row->hash;
         s->ret->n_records++;
         s->ret->last_wall_ms = row->record.wall_ms;
-        if (!s->ret->agreed)
-                return 0;
-        r = codec_actions_encode(s->out, s->out_bytes, CODEC_ACTIONS_MAX, &n, NULL);
-        if (r < 0 || n != row->record.actions.n || memcmp(s->out_bytes, row->record.actions.data, n) != 0) {
+        if (s->ret->agreed && !record_agrees(s, &row->record)) {
                 s->ret->agreed = false;
                 s->ret->differs_at_seq = row->record.seq;
         }
@@ -223,7 +240,36 @@ static uint64_t highest(struct restore *s, const char *sql, uint64_t at_least)
         uint64_t v = 0;
 
         (void) sql_query_u64(s->j->db, sql, &v, NULL);
-        return v > at_least && v < UINT64_C(1) << 48 ? v : at_least;
+        return v > at_least && v < ID_BELIEVED_MAX ? v : at_least;
+}
+
+static void ids_skip(struct world *world, const struct actions *actions)
+{
+        for (uint32_t i = 0; i < actions->n; i++) {
+                const struct action *a = &actions->items[i];
+                if (a->id >= world->next_action_id && a->id < ID_BELIEVED_MAX)
+                        world->next_action_id = a->id + 1;
+                if (a->lease_id >= world->next_lease_id && a->lease_id < ID_BELIEVED_MAX)
+                        world->next_lease_id = a->lease_id + 1;
+        }
+}
+
+/* The newest records, whose events are in no table yet. */
+static void ids_skip_records(struct restore *s)
+{
+        auto_reset sqlite3_stmt *stmt = NULL;
+        struct record_row row;
+        uint64_t seq = 0;
+
+        (void) journal_index_position(s->j, &seq, NULL);
+        if (journal_stmt(s->j, STMT_RECORDS_AFTER, &stmt, NULL) < 0)
+                return;
+        sql_bind_u64(stmt, 1, seq);
+        while (sql_step(s->j->db, stmt, "reading the journal", NULL) > 0) {
+                record_row_read(stmt, &row);
+                if (codec_actions_decode(row.record.actions.data, row.record.actions.n, s->out, NULL) == 0)
+                        ids_skip(s->world, s->out);
+        }
 }
 
 static int damage_settle(struct restore *s, struct error *err)
@@ -233,6 +279,7 @@ static int damage_settle(struct restore *s, struct error *err)
 
         s->world->next_action_id = highest(s, "SELECT max(id) + 1 FROM event", s->world->next_action_id);
         s->world->next_lease_id = highest(s, "SELECT max(lease_id) + 1 FROM event", s->world->next_lease_id);
+        ids_skip_records(s);
         (void) sql_query_u64_of(s->j->db, "SELECT count(*) FROM record WHERE seq > ?1", s->seq, &ret->n_lost, NULL);
         if (s->j->options.read_only) {
                 journal_degrade(s->j, "%s", s->damage.msg);
@@ -243,22 +290,8 @@ static int damage_settle(struct restore *s, struct error *err)
                 return r;
         s->j->segment = 0;
         s->j->last_seq = seq;
-        s->j->event_hash = (struct chain_hash){ 0 }; /* a chain that begins with this file */
+        s->j->event_seq = 0; /* of a file that has no records yet */
         return 0;
-}
-
-static int event_hash_load(struct journal *j, struct chain_hash *ret, struct error *err)
-{
-        auto_reset sqlite3_stmt *stmt = NULL;
-        int r = journal_stmt(j, STMT_EVENT_KEPT, &stmt, err);
-        if (r < 0)
-                return r;
-        sql_bind_u64(stmt, 1, 0);
-        r = sql_step(j->db, stmt, "reading the end of the events", err);
-        *ret = (struct chain_hash){ 0 };
-        if (r > 0 && sql_blob(stmt, 1).n == sizeof(ret->bytes))
-                memcpy(ret->bytes, sql_blob(stmt, 1).data, sizeof(ret->bytes));
-        return r < 0 ? r : 0;
 }
 
 static int base_and_records(struct restore *s, struct error *err)
@@ -301,7 +334,7 @@ int journal_restore(struct journal *j, struct world *world, journal_step_fn *ste
         if (s->damage.code != 0)
                 r = damage_settle(s, err);
         else
-                r = event_hash_load(j, &j->event_hash, err);
+                r = journal_index_position(j, &j->event_seq, err);
         if (r < 0)
                 return r;
         j->positioned = true;

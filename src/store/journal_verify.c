@@ -12,6 +12,7 @@ struct verify {
         sqlite3_stmt *events; /* a cursor that moves along with the records; NULL when it is at its end */
         struct event_row event;
         struct chain_hash event_hash;
+        uint64_t event_seq;   /* the records up to here have their events in the table */
         uint64_t first_event; /* older ones were pruned: their records may still be there */
         uint64_t segment;
         uint64_t seq;
@@ -75,6 +76,9 @@ static int events_begin(struct verify *v, struct error *err)
         int r = sql_query_u64(v->j->db, "SELECT min(id) FROM event", &v->first_event, err);
         if (r < 0)
                 return r;
+        r = journal_index_position(v->j, &v->event_seq, err);
+        if (r < 0)
+                return r;
         char hex[2 * JOURNAL_HASH_SIZE + 1] = "";
         r = sql_query_text(v->j->db, "SELECT hex(event_hash) FROM keep WHERE id = 1", hex, sizeof(hex), err);
         if (r < 0)
@@ -89,7 +93,21 @@ static int events_begin(struct verify *v, struct error *err)
         return r < 0 ? r : event_next(v, err);
 }
 
-/* The events a record must have left are exactly the next ones. */
+/* Is the next event this action? An older version may have written one of the two: both are brought into our form. */
+static bool event_is(const struct verify *v, const struct action *action)
+{
+        uint8_t wanted[CODEC_ACTION_MAX], found_is[CODEC_ACTION_MAX];
+        struct chain_blob blob = v->event.event.action;
+        struct action read;
+        size_t n_wanted = 0, n_found = 0;
+
+        return codec_action_encode(action, wanted, sizeof(wanted), &n_wanted, NULL) == 0 &&
+               codec_action_decode(blob.data, blob.n, &read, NULL) == 0 &&
+               codec_action_encode(&read, found_is, sizeof(found_is), &n_found, NULL) == 0 && n_wanted == n_found &&
+               memcmp(wanted, found_is, n_wanted) == 0;
+}
+
+/* The events a record must have left are exactly the next ones. Not yet those behind what is filled. */
 static int events_of_record(struct verify *v, const struct chain_record *record, struct error *err)
 {
         const struct actions *actions = v->j->actions;
@@ -97,18 +115,16 @@ static int events_of_record(struct verify *v, const struct chain_record *record,
 
         if (codec_actions_decode(record->actions.data, record->actions.n, v->j->actions, NULL) < 0)
                 return found(v, v->segment, record->seq, 0, "its actions cannot be read");
+        if (record->seq > v->event_seq)
+                return 0;
         for (uint32_t i = 0; r == 0 && i < actions->n; i++) {
-                uint8_t buf[CODEC_ACTION_MAX];
-                size_t n = 0;
                 const struct action *a = &actions->items[i];
 
                 if (a->kind == ACTION_READ || (a->id < v->first_event && v->first_event > 0))
                         continue;
                 if (!v->events || v->event.event.id != a->id)
                         return found(v, 0, 0, a->id, "missing");
-                (void) codec_action_encode(a, buf, sizeof(buf), &n, NULL);
-                if (v->event.event.seq != record->seq || v->event.event.action.n != n ||
-                    memcmp(v->event.event.action.data, buf, n) != 0)
+                if (v->event.event.seq != record->seq || !event_is(v, a))
                         return found(v, 0, 0, a->id, "not what its record says");
                 r = event_next(v, err);
         }
@@ -224,6 +240,8 @@ int journal_verify(struct journal *j, struct journal_verified *ret, struct error
                 (void) found(&v, 0, 0, v.event.event.id, "the record it was made from is not there");
         if (v.events)
                 sql_reset(v.events);
+        if (r >= 0 && ret->ok && v.segment != 0 && v.event_seq > v.seq)
+                (void) found(&v, v.segment, v.seq + 1, 0, "missing");
         if (r >= 0 && ret->ok)
                 r = records_count(&v, err);
         return r < 0 ? r : 0;

@@ -75,6 +75,8 @@ static void verify_names_every_edited_row(void **state)
         desk_snapshot(d);
         desk_write(d, 10);
         desk_assert_verifies(d);
+        assert_int_equal(journal_tidy(d->j, &d->err), 0); /* events of records that are cut off tell on them */
+        desk_assert_verifies(d);
         desk_close(d);
 
         size_t n;
@@ -388,7 +390,7 @@ static void newer_journal_is_refused_untouched(void **state)
         file_is_refused_untouched(d, -EPROTONOSUPPORT);
 }
 
-static void older_journal_is_moved_aside(void **state)
+static void journal_in_a_form_nothing_converts_is_moved_aside(void **state)
 {
         struct desk *d = *state;
 
@@ -397,7 +399,7 @@ static void older_journal_is_moved_aside(void **state)
         desk_sql(d, "PRAGMA user_version = 1000");
         desk_open(d);
         assert_true(d->restored.fresh && d->restored.degraded);
-        assert_non_null(strstr(journal_degraded(d->j), "older format"));
+        assert_non_null(strstr(journal_degraded(d->j), "the format 1000"));
 }
 
 static void database_of_another_program_is_refused_untouched(void **state)
@@ -551,7 +553,7 @@ int main(void)
                 journal_test(every_broken_page_is_noticed_or_does_not_matter),
                 journal_test(empty_main_file_beside_a_log_is_damage_not_a_new_start),
                 journal_test(newer_journal_is_refused_untouched),
-                journal_test(older_journal_is_moved_aside),
+                journal_test(journal_in_a_form_nothing_converts_is_moved_aside),
                 journal_test(database_of_another_program_is_refused_untouched),
                 journal_test(acknowledged_records_survive_kill_9),
                 journal_test(log_that_ends_anywhere_leaves_whole_records_from_the_start),
