@@ -20,6 +20,18 @@ static char *library_path(const char *libdir)
         return asprintf(&path, "%s:%s", libdir, old) < 0 ? NULL : path;
 }
 
+/* lessord gives the process that opens the driver's library a small environment; here it is told what else belongs there. */
+static const char eyes_variable[] = "LESSOR_EYES_ENV", eyes_names[] = "SIMGPU:SIMGPU_";
+
+static char *eyes_environment(void)
+{
+        const char *old = getenv(eyes_variable);
+        char *names;
+        if (!old || !*old || strstr(old, eyes_names))
+                return strdup(old && *old ? old : eyes_names);
+        return asprintf(&names, "%s:%s", eyes_names, old) < 0 ? NULL : names;
+}
+
 int verb_run(int argc, char **argv)
 {
         const char *file = NULL;
@@ -42,11 +54,14 @@ int verb_run(int argc, char **argv)
         cli_open(&card, file);
         const char *path = cli_card_path(file);
         char *libs = library_path(cli_libdir(path));
-        if (!libs || setenv("SIMGPU", path, 1) < 0 || setenv("LD_LIBRARY_PATH", libs, 1) < 0)
+        char *names = eyes_environment();
+        if (!libs || !names || setenv("SIMGPU", path, 1) < 0 || setenv("LD_LIBRARY_PATH", libs, 1) < 0 ||
+            setenv(eyes_variable, names, 1) < 0)
                 cli_die(EXIT_FAILED, "run: %s", strerror(errno));
         execvp(*command, command);
         int e = errno;
         free(libs);
+        free(names);
         fprintf(stderr, "simgpu: run: %s: %s\n", *command, strerror(e));
         return e == ENOENT ? 127 : 126;
 }
@@ -73,10 +88,13 @@ int verb_env(int argc, char **argv)
                 cli_die(EXIT_USAGE, "env: what is \"%s\"?", argv[1]);
         const char *path = cli_card_path(file);
         char *libs = library_path(cli_libdir(path));
-        if (!libs)
+        char *names = eyes_environment();
+        if (!libs || !names)
                 cli_die(EXIT_FAILED, "env: no memory");
         export_line("SIMGPU", path);
         export_line("LD_LIBRARY_PATH", libs);
+        export_line(eyes_variable, names);
         free(libs);
+        free(names);
         return EXIT_OK;
 }

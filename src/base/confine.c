@@ -302,3 +302,12 @@ int confine_allow(const char *const *names, enum confine_otherwise otherwise, st
                 r = add_names(filter, SCMP_ACT_ALLOW, names, err);
         return r < 0 ? r : load_filter(filter, err);
 }
+
+int confine_unprivileged(struct error *err)
+{
+        int r = confine_no_core(err);
+
+        if (r == 0)
+                r = confine_capabilities(NULL, 0, err);
+        return r < 0 ? r : confine_deny(confine_never, err);
+}

@@ -44,6 +44,12 @@ int confine_deny(const char *const *names, struct error *err);
 int confine_allow(const char *const *names, enum confine_otherwise otherwise, struct error *err);
 
 /*
+ * All of it, for what parses the words of strangers and needs no rights (brain and eyes): no core, no capability, none of
+ * confine_never. -EOPNOTSUPP: all but the filter.
+ */
+int confine_unprivileged(struct error *err);
+
+/*
  * What neither brain, eyes nor hands ever ask the kernel for, for confine_deny(): looking into other processes, mounting,
  * namespaces, kernel modules, clocks, other users' rights, signals by pid.
  */

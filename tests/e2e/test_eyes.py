@@ -369,7 +369,7 @@ def bed(bare):
         os.rename(slept + ".new", slept)
     sleep(0)
     bare.sleep = sleep
-    bare.env |= {"SLEEPY_CLOCK": slept, "LD_PRELOAD": shim}
+    bare.env |= {"SLEEPY_CLOCK": slept, "LD_PRELOAD": shim, "LESSOR_EYES_ENV": "SLEEPY_CLOCK"}
     bare.conf("poll = 60s\npoll_idle = 60s\n")  # what is noticed is noticed by the daemon's own turn
     bare.start()
     return bare

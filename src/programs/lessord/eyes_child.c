@@ -15,8 +15,54 @@
 
 enum { CHILD_FD = 3, EXEC_FAILED = 127 };
 
+/*
+ * What of our environment the eyes get; the rest (tokens, keys, whatever a shell carries) is not theirs to hold: a library of
+ * somebody else runs there, and whoever gets at the process gets at its environment. A name that ends in _ is a beginning.
+ * $LESSOR_EYES_ENV names others, with colons between; none of our own (LESSOR_TOKEN) is passed on even so.
+ */
+static const char passed_on[] =
+        "PATH:LANG:LC_:TZ:TMPDIR"
+        ":JOURNAL_STREAM"                           /* that stderr is the journal: base/log.c */
+        ":LD_LIBRARY_PATH:LD_PRELOAD:CUDA_:NVIDIA_" /* the driver's library, and what it reads */
+        ":ASAN_OPTIONS:LSAN_OPTIONS:UBSAN_OPTIONS:TSAN_OPTIONS";
+
+static bool is_on_list(const char *list, const char *variable)
+{
+        size_t n_name = strcspn(variable, "=");
+
+        while (*list) {
+                size_t n = strcspn(list, ":");
+                if (n > 0 && n_name >= n && strncmp(variable, list, n) == 0 && (n_name == n || list[n - 1] == '_'))
+                        return true;
+                list += n + (list[n] == ':');
+        }
+        return false;
+}
+
+static bool is_passed_on(const char *variable)
+{
+        const char *others = getenv("LESSOR_EYES_ENV");
+
+        return strncmp(variable, "LESSOR_", strlen("LESSOR_")) != 0 &&
+               (is_on_list(passed_on, variable) || is_on_list(others ? others : "", variable));
+}
+
+/* NULL when there is no memory. The texts stay environ's. */
+static char **environment_of_eyes(void)
+{
+        size_t n = 0, n_kept = 0;
+
+        while (environ && environ[n])
+                n++;
+        char **kept = calloc(n + 1, sizeof(kept[0]));
+        for (size_t i = 0; kept && i < n; i++)
+                if (is_passed_on(environ[i]))
+                        kept[n_kept++] = environ[i];
+        return kept;
+}
+
 /* Between fork and exec: system calls only. */
-__attribute__((noreturn)) static void become_eyes(const char *program, int sock, pid_t parent)
+__attribute__((noreturn)) static void become_eyes(const char *program, char **environment, int sock, pid_t parent)
 {
         static char fd_option[] = "--fd", fd_number[] = "3", name[] = "lessor-eyes";
         char *const argv[] = { name, fd_option, fd_number, NULL };
@@ -41,7 +87,7 @@ __attribute__((noreturn)) static void become_eyes(const char *program, int sock,
         else if (dup2(sock, CHILD_FD) < 0)
                 _exit(EXEC_FAILED);
         (void) syscall(SYS_close_range, CHILD_FD + 1, ~0U, 0); /* everything is CLOEXEC anyway */
-        execv(program, argv);
+        execve(program, argv, environment);
         _exit(EXEC_FAILED);
 }
 
@@ -56,13 +102,16 @@ int eyes_child_start(const char *program, struct eyes_child *ret, struct error *
         auto_close int theirs = pair[1];
         if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
                 return error_errno(err, errno, "a socket for lessor-eyes");
+        auto_free char **environment = environment_of_eyes();
+        if (!environment)
+                return error_set(err, ENOMEM, "no memory for the environment of lessor-eyes");
 
         pid_t parent = getpid();
         (void) sigfillset(&all);
         (void) sigprocmask(SIG_BLOCK, &all, &before);
         pid_t pid = fork();
         if (pid == 0)
-                become_eyes(program, theirs, parent);
+                become_eyes(program, environment, theirs, parent);
         int code = errno;
         (void) sigprocmask(SIG_SETMASK, &before, NULL);
         if (pid < 0)

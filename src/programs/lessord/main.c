@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/escape.h"
 #include "base/log.h"
 #include "programs/lessord/daemon.h"
@@ -156,6 +157,20 @@ static int find_eyes(char ret[PATH_MAX], struct error *err)
                         return 0;
         return error_set(err, ENOENT, "there is no lessor-eyes in %s and none in ../libexec/lessor; set LESSOR_LIBEXEC",
                          self);
+}
+
+/*
+ * Before the first file is read, and for good (security S16, S22, S23). What needs rights is done by the warden; lessor-eyes
+ * and, in a person's own session, the warden are our children and can do no more than this either.
+ */
+static int give_up_rights(struct error *err)
+{
+        int r = confine_unprivileged(err);
+
+        if (r != -EOPNOTSUPP)
+                return r;
+        log_warning("event=not-filtered words=\"%s\"", err->msg);
+        return 0;
 }
 
 /* Each connection and each owner of a lease is a descriptor: take as many as we may, and serve as many as that allows. */
@@ -427,7 +442,7 @@ int main(int argc, char **argv)
         (void) umask(0077);
 
         conf_defaults(&d.conf);
-        if (paths_find(options.mode, options.dir, &d.paths, &err) < 0 ||
+        if (give_up_rights(&err) < 0 || paths_find(options.mode, options.dir, &d.paths, &err) < 0 ||
             conf_load(options.conf ? options.conf : d.paths.conf, options.conf != NULL, &d.conf, &err) < 0) {
                 log_error("%s", err.msg);
                 return EXIT_REFUSED;
