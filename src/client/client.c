@@ -28,7 +28,7 @@ int client_begin(const struct client *client, const char *method, const char *pa
 int client_answer_read(const struct http_call *call, struct client_answer *ret, struct error *err)
 {
         json_error_t wrong;
-        *ret = (struct client_answer){ .status = call->status };
+        *ret = (struct client_answer){ .status = call->status, .retry_after_ms = call->retry_after_ms };
         if (call->body.len == 0)
                 return 0;
         ret->body = json_loadb(call->body.data, call->body.len, JSON_REJECT_DUPLICATES, &wrong);

@@ -19,8 +19,9 @@ struct client {
 };
 
 struct client_answer {
-        int status;   /* HTTP's */
-        json_t *body; /* NULL when empty; freed by client_answer_fini() */
+        int status;              /* HTTP's */
+        uint64_t retry_after_ms; /* 0 = it does not say */
+        json_t *body;            /* NULL when empty; freed by client_answer_fini() */
 };
 
 void client_init(struct client *client);

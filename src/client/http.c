@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/http.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
@@ -16,7 +18,18 @@ enum {
         RETRY_CONNECT_MS = 5, /* a full accept queue gives EAGAIN at once instead of making us wait */
         RECEIVE_BYTES = 16 * 1024,
         CHUNK_LINE_MAX = 64,
+        RETRY_AFTER_MAX_S = 3600,
 };
+
+int http_clear_of_standard(int fd)
+{
+        if (fd < 0 || fd > STDERR_FILENO)
+                return fd;
+        int other = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), code = errno;
+        (void) close(fd);
+        errno = code;
+        return other;
+}
 
 static int connect_to(const char *socket_path, uint64_t deadline_ms, int *ret_fd, struct error *err)
 {
@@ -27,7 +40,7 @@ static int connect_to(const char *socket_path, uint64_t deadline_ms, int *ret_fd
                                  HTTP_SOCKET_PATH_MAX);
         memcpy(address.sun_path, socket_path, n);
 
-        auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        auto_close int fd = http_clear_of_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         if (fd < 0)
                 return error_errno(err, errno, "making a socket");
         while (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0) {
@@ -47,13 +60,18 @@ static int connect_to(const char *socket_path, uint64_t deadline_ms, int *ret_fd
 int http_call_begin(struct http_call *call, const char *socket_path, const struct http_request *request,
                     uint64_t deadline_ms, struct error *err)
 {
+        size_t max_bytes = request->max_bytes > 0 ? request->max_bytes : HTTP_BODY_MAX;
         *call = (struct http_call){ .fd = -1, .stage = HTTP_SENDING };
         strbuf_init(&call->out, HTTP_BODY_MAX);
-        strbuf_init(&call->in, HTTP_BODY_MAX);
-        strbuf_init(&call->body, HTTP_BODY_MAX);
+        strbuf_init(&call->in, max_bytes + HTTP_HEAD_MAX);
+        strbuf_init(&call->body, max_bytes);
 
-        strbuf_printf(&call->out, "%s %s HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\nConnection: close\r\n",
-                      request->method, request->path, request->accept ? request->accept : "application/json");
+        strbuf_printf(&call->out, "%s %s HTTP/1.1\r\nHost: localhost\r\nAccept: %s\r\n", request->method, request->path,
+                      request->accept ? request->accept : "application/json");
+        if (!request->keep_open)
+                strbuf_puts(&call->out, "Connection: close\r\n");
+        if (request->key)
+                strbuf_printf(&call->out, "Idempotency-Key: %s\r\n", request->key);
         if (request->body)
                 strbuf_printf(&call->out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                               strlen(request->body));
@@ -75,7 +93,17 @@ void http_call_end(struct http_call *call)
         strbuf_fini(&call->body);
 }
 
+int http_call_take_fd(struct http_call *call)
+{
+        return take_fd(call->fd);
+}
+
 /* ---- understanding ---- */
+
+static int too_large(const struct http_call *call, struct error *err)
+{
+        return error_set(err, EFBIG, "the answer is larger than %zu KiB", call->body.max_bytes >> 10);
+}
 
 static void drop_front(struct strbuf *sb, size_t n)
 {
@@ -108,6 +136,10 @@ static int read_header(struct http_call *call, char *line, bool *length_seen, st
                 call->left = length;
                 return 0;
         }
+        value = header_value(line, "Retry-After"); /* a date, which it may be too, says nothing here */
+        uint64_t seconds;
+        if (value && parse_u64("Retry-After", value, 1, RETRY_AFTER_MAX_S, &seconds, NULL) == 0)
+                call->retry_after_ms = seconds * 1000;
         value = header_value(line, "Transfer-Encoding");
         if (value) {
                 if (strcasecmp(value, "chunked") != 0)
@@ -176,7 +208,7 @@ static int take_body(struct http_call *call, struct error *err)
                 n = (size_t) call->left;
         strbuf_append(&call->body, strbuf_text(&call->in), n);
         if (call->body.failed)
-                return error_set(err, EFBIG, "the answer is larger than %d MiB", HTTP_BODY_MAX >> 20);
+                return too_large(call, err);
         drop_front(&call->in, n);
         if (call->framing != HTTP_UNTIL_CLOSE)
                 call->left -= n;
@@ -305,7 +337,7 @@ static int receive_some(struct http_call *call, struct error *err)
                 return error_errno(err, errno == ECONNRESET ? ECONNRESET : errno, "reading the answer");
         strbuf_append(&call->in, buf, (size_t) n);
         if (call->in.failed)
-                return error_set(err, EFBIG, "the answer is larger than %d MiB", HTTP_BODY_MAX >> 20);
+                return too_large(call, err);
         return http_call_understand(call, n == 0, err);
 }
 

@@ -24,14 +24,18 @@ struct http_request {
         const char *path;   /* with the query, already encoded */
         const char *accept; /* NULL = application/json */
         const char *body;   /* JSON text; NULL = none */
+        const char *key;    /* Idempotency-Key; NULL = none */
+        bool keep_open;     /* the connection is to outlive the answer: see http_call_take_fd() */
+        size_t max_bytes;   /* of the answer; 0 = HTTP_BODY_MAX */
 };
 
 struct http_call {
         int fd;
-        uint8_t stage;   /* enum http_stage */
-        uint8_t framing; /* enum http_framing */
-        int status;      /* from HTTP_BODY on */
-        uint64_t left;   /* bytes of the body, or of the chunk, still to come */
+        uint8_t stage;           /* enum http_stage */
+        uint8_t framing;         /* enum http_framing */
+        int status;              /* from HTTP_BODY on */
+        uint64_t retry_after_ms; /* what the answer says; 0 = nothing */
+        uint64_t left;           /* bytes of the body, or of the chunk, still to come */
         bool in_chunk;
         bool last_chunk;
         size_t sent;
@@ -54,6 +58,11 @@ int http_call_begin(struct http_call *call, const char *socket_path, const struc
  */
 int http_call_go_on(struct http_call *call, bool stream, uint64_t deadline_ms, int wake_fd, struct error *err);
 void http_call_end(struct http_call *call); /* fine on one that never began */
+/* The connection of a complete call becomes the caller's. Never 0, 1 or 2. */
+int http_call_take_fd(struct http_call *call);
+
+/* A program that closed its standard descriptors shall not print into our connection: @fd, or a higher one instead of it. */
+int http_clear_of_standard(int fd);
 
 /* Reads what is in @call->in; for tests and fuzzing, which have no socket. */
 int http_call_understand(struct http_call *call, bool at_end, struct error *err);

@@ -172,7 +172,8 @@ LESSOR_PUBLIC int lessor_request_bind_to_heartbeat(struct lessor_request *reques
 LESSOR_PUBLIC int lessor_request_set_collect(struct lessor_request *request, bool collect);
 /*
  * The key under which lessord recognises a question that is repeated, 1 to 64 of A-Z a-z 0-9 - _. NULL (default): a new random
- * one each time it is asked. Give one that is kept on disk and a program that was killed while asking finds its lease again.
+ * one each time it is asked. With one that is kept somewhere, a program that was killed while asking finds its lease again
+ * within a day, if it asks exactly the same; -EIDRM: that lease has ended since, use another key.
  */
 LESSOR_PUBLIC int lessor_request_set_key(struct lessor_request *request, const char *key);
 /* While it waits: LESSOR_NEWS_QUEUED comes at least so often (default 30,000; at least 100). */
@@ -236,10 +237,12 @@ LESSOR_PUBLIC int lessor_process(struct lessor *l, struct lessor_lease **ret_lea
 LESSOR_PUBLIC int lessor_lease_open(struct lessor *l, const char *id, struct lessor_lease **ret,
                                     struct lessor_error **reterr);
 /*
- * A lease for what runs already without one: its process or processes are not touched, and counted under it from now on.
- * @request  size (default: what it uses), priority, for, name … of the lease
+ * A lease for what runs already without one: @pid and what descends from it is not touched, and counted under it from now on.
+ * Never waits. The lease ends with @pid; lessor_lease_release() lets it go.
+ * @request       size (default: what it uses now), priority, for, name … of the lease; what it says of waiting and binding is passed over
+ * @whole_cgroup  and everything else in its cgroup: a unit, a container
  */
-LESSOR_PUBLIC int lessor_adopt(struct lessor *l, const struct lessor_request *request, int pid,
+LESSOR_PUBLIC int lessor_adopt(struct lessor *l, const struct lessor_request *request, int pid, bool whole_cgroup,
                                struct lessor_lease **ret, struct lessor_error **reterr);
 /* What would happen if this were asked for now, and why, without asking. @ret_json  free(3) */
 LESSOR_PUBLIC int lessor_plan(struct lessor *l, const struct lessor_request *request, char **ret_json,

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include "base/escape.h"
 
+enum { NSS_WORDS = 4096, WHO_MAX = 64 };
+
 static const char system_path[] = "/run/lessor/lessor.sock";
 
 const char *socket_path_find(char *buf, size_t buf_size)
@@ -29,61 +31,79 @@ const char *socket_path_find(char *buf, size_t buf_size)
         return buf;
 }
 
-/* The innermost of the socket and its folders that keeps us out. */
-static void whose_is_it(const char *path, char *owner, size_t owner_size, const char **ret_group, mode_t *ret_mode)
+/* Who: whoever the databases of users and groups know by that number. Their words are long with a domain behind them, and they
+ * are asked with memory of our own: the caller may have threads. */
+static void user_name(uid_t uid, char *buf, size_t buf_size)
 {
-        static char group_name[64];
-        char at[SOCKET_PATH_MAX];
+        char words[NSS_WORDS];
+        struct passwd pw, *found = NULL;
+        if (getpwuid_r(uid, &pw, words, sizeof(words), &found) == 0 && found)
+                (void) snprintf(buf, buf_size, "%s", pw.pw_name);
+        else
+                buf[0] = '\0';
+}
+
+static void group_name(gid_t gid, char *buf, size_t buf_size)
+{
+        char words[NSS_WORDS];
+        struct group gr, *found = NULL;
+        if (getgrgid_r(gid, &gr, words, sizeof(words), &found) == 0 && found)
+                (void) snprintf(buf, buf_size, "%s", gr.gr_name);
+        else
+                (void) snprintf(buf, buf_size, "%u", gid);
+}
+
+struct belongs_to {
+        char owner[160];
+        char group[WHO_MAX]; /* "" = not known */
+        mode_t mode;
+};
+
+/* The innermost of the socket and its folders that keeps us out. */
+static void whose_is_it(const char *path, struct belongs_to *ret)
+{
+        char at[SOCKET_PATH_MAX], user[WHO_MAX];
         struct stat st;
 
         (void) snprintf(at, sizeof(at), "%s", path);
         while (stat(at, &st) < 0) {
                 char *slash = strrchr(at, '/');
                 if (!slash || slash == at) {
-                        (void) snprintf(owner, owner_size, "somebody else");
-                        *ret_group = NULL;
-                        *ret_mode = 0;
+                        *ret = (struct belongs_to){ .owner = "somebody else" };
                         return;
                 }
                 *slash = '\0';
         }
-        const struct passwd *pw = getpwuid(st.st_uid);
-        const struct group *gr = getgrgid(st.st_gid);
-        if (gr)
-                (void) snprintf(group_name, sizeof(group_name), "%s", gr->gr_name);
+        user_name(st.st_uid, user, sizeof(user));
+        group_name(st.st_gid, ret->group, sizeof(ret->group));
+        if (user[0] != '\0')
+                (void) snprintf(ret->owner, sizeof(ret->owner), "user %s (uid %u), group %s", user, st.st_uid,
+                                ret->group);
         else
-                (void) snprintf(group_name, sizeof(group_name), "%u", st.st_gid);
-        if (pw)
-                (void) snprintf(owner, owner_size, "user %s (uid %u), group %s", pw->pw_name, st.st_uid, group_name);
-        else
-                (void) snprintf(owner, owner_size, "uid %u, group %s", st.st_uid, group_name);
-        *ret_group = group_name;
-        *ret_mode = st.st_mode;
+                (void) snprintf(ret->owner, sizeof(ret->owner), "uid %u, group %s", st.st_uid, ret->group);
+        ret->mode = st.st_mode;
 }
 
 static const char *permission_cure(const char *path, const char *shown, char *buf, size_t buf_size)
 {
-        char owner[160], who[64];
-        const char *group;
-        mode_t mode;
+        struct belongs_to its;
+        char who[WHO_MAX];
 
-        whose_is_it(path, owner, sizeof(owner), &group, &mode);
-        const struct passwd *pw = getpwuid(geteuid());
-        if (pw)
-                (void) snprintf(who, sizeof(who), "%s", pw->pw_name);
-        else
+        whose_is_it(path, &its);
+        user_name(geteuid(), who, sizeof(who));
+        if (who[0] == '\0')
                 (void) snprintf(who, sizeof(who), "uid %u", geteuid());
-        if (group && (mode & S_IWGRP) != 0 && strcmp(group, "root") != 0)
+        if (its.group[0] != '\0' && (its.mode & S_IWGRP) != 0 && strcmp(its.group, "root") != 0)
                 (void) snprintf(buf, buf_size,
                                 "%s may not use lessord's socket %s: it belongs to %s.\n"
                                 "Cure: `sudo usermod -aG %s %s`, then log in again (or `newgrp %s`).",
-                                who, shown, owner, group, who, group);
+                                who, shown, its.owner, its.group, who, its.group);
         else
                 (void) snprintf(buf, buf_size,
                                 "%s may not use lessord's socket %s: it belongs to %s, mode %04o.\n"
                                 "Cure: run this as that user, start a lessord of your own (`lessord --dir DIR` with "
                                 "LESSOR_SOCKET=DIR/lessor.sock), or ask for membership in its group.",
-                                who, shown, owner, mode & 07777);
+                                who, shown, its.owner, its.mode & 07777);
         return buf;
 }
 

@@ -165,42 +165,65 @@ static void percent_text(uint64_t percent_milli, char *buf, size_t buf_size)
                 (void) snprintf(buf, buf_size, "%" PRIu64 ".%03" PRIu64, percent_milli / 1000, percent_milli % 1000);
 }
 
-static json_t *size_json(const struct ask *ask)
+static int set_size(const struct ask *ask, struct lessor_request *request)
 {
-        char number[32];
+        char number[32], text[40];
         if (!ask->has_size || (ask->size.kind == SIZE_PERCENT && ask->size.percent_milli == 100000))
-                return json_string("all");
+                return lessor_request_set_size(request, "all");
         if (ask->size.kind == SIZE_BYTES)
-                return json_integer((json_int_t) ask->size.bytes);
+                return lessor_request_set_bytes(request, ask->size.bytes);
         percent_text(ask->size.percent_milli, number, sizeof(number));
-        return json_sprintf("%s%%", number);
+        (void) snprintf(text, sizeof(text), "%s%%", number);
+        return lessor_request_set_size(request, text);
 }
 
-json_t *ask_body(const struct ask *ask, const char *mode, uint64_t wait_left_ms)
+static int set_binding(const struct ask *ask, struct lessor_request *request)
 {
-        json_t *bind = ask->ttl_ms > 0 ? json_pack("{s:s, s:I}", "to", "heartbeat", "ttl_ms", (json_int_t) ask->ttl_ms)
-                                       : json_pack("{s:s, s:I}", "to", "process", "pid", (json_int_t) ask->pid);
-        json_t *body = json_pack("{s:o, s:s, s:o, s:s}", "bytes", size_json(ask), "mode", mode, "bind", bind,
-                                 "consumer", ask->consumer);
-        if (!body)
-                return NULL;
-        if (ask->priority > 0)
-                (void) json_object_set_new(body, "priority", json_integer(ask->priority));
-        if (ask->for_ms > 0)
-                (void) json_object_set_new(body, "for_ms", json_integer((json_int_t) ask->for_ms));
-        if (wait_left_ms != UINT64_MAX && strcmp(mode, "now") != 0)
-                (void) json_object_set_new(body, "wait_ms", json_integer((json_int_t) wait_left_ms));
-        if (ask->device[0] != '\0')
-                (void) json_object_set_new(body, "device", json_string(ask->device));
-        if (ask->name)
-                (void) json_object_set_new(body, "name", json_string(ask->name));
-        if (ask->managed)
-                (void) json_object_set_new(body, "managed", json_true());
-        if (ask->kill_at_end)
-                (void) json_object_set_new(body, "kill_at_end", json_true());
-        if (ask->yield_by)
-                (void) json_object_set_new(body, "yield_by", json_string(ask->yield_by));
-        return body;
+        return ask->ttl_ms > 0 ? lessor_request_bind_to_heartbeat(request, ask->ttl_ms)
+                               : lessor_request_bind_to_process(request, (int) ask->pid);
+}
+
+static int set_the_rest(const struct ask *ask, struct lessor_request *request)
+{
+        int r = lessor_request_set_consumer(request, ask->consumer);
+        if (r == 0 && ask->priority > 0)
+                r = lessor_request_set_priority(request, ask->priority);
+        if (r == 0 && ask->for_ms > 0)
+                r = lessor_request_set_for_ms(request, ask->for_ms);
+        if (r == 0 && ask->device[0] != '\0')
+                r = lessor_request_set_device(request, ask->device);
+        if (r == 0 && ask->name)
+                r = lessor_request_set_name(request, ask->name);
+        if (r == 0 && ask->managed)
+                r = lessor_request_set_managed(request, true);
+        if (r == 0 && ask->kill_at_end)
+                r = lessor_request_set_kill_at_end(request, true);
+        if (r == 0 && ask->yield_by)
+                r = lessor_request_set_yield_by(request, ask->yield_by);
+        return r;
+}
+
+int ask_request(const struct ask *ask, uint64_t wait_ms, struct lessor_request **ret)
+{
+        struct lessor_request *request = NULL;
+        int r = lessor_request_new(&request);
+        if (r < 0)
+                return r;
+        r = set_size(ask, request);
+        if (r == 0)
+                r = set_binding(ask, request);
+        if (r == 0)
+                r = set_the_rest(ask, request);
+        if (r == 0)
+                r = lessor_request_set_wait_ms(request, wait_ms);
+        if (r == 0)
+                r = lessor_request_set_collect(request, !ask->collects_itself);
+        if (r < 0) {
+                lessor_request_free(request);
+                return r;
+        }
+        *ret = request;
+        return 0;
 }
 
 const char *ask_size_text(const struct ask *ask, char buf[SIZE_TEXT_MAX])

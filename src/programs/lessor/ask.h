@@ -3,9 +3,9 @@
 /* What `run` and `lease acquire` ask for: their common options, read and checked, and the request made of them. */
 #include <stdbool.h>
 #include <stdint.h>
-#include <jansson.h>
 #include "base/error.h"
 #include "base/size.h"
+#include "client/lessor.h"
 #include "model/limits.h"
 
 enum if_down { IF_DOWN_WAIT, IF_DOWN_RUN, IF_DOWN_FAIL };
@@ -22,9 +22,10 @@ struct ask {
         bool managed;
         bool kill_at_end;
         bool quiet;
-        uint8_t if_down;  /* enum if_down */
-        uint8_t visible;  /* enum visible_way */
-        const char *name; /* NULL = none */
+        bool collects_itself; /* `run`: once it is known what runs under it */
+        uint8_t if_down;      /* enum if_down */
+        uint8_t visible;      /* enum visible_way */
+        const char *name;     /* NULL = none */
         const char *yield_by;
         char device[UUID_TEXT_MAX]; /* "" = any */
         char consumer[NAME_MAX_BYTES];
@@ -34,7 +35,7 @@ struct ask {
 int ask_init(struct ask *ask, struct error *err);
 /* One option by name. 0, or -EINVAL with words; -ENOENT: not one of the common ones. */
 int ask_option(struct ask *ask, const char *name, const char *value, struct error *err);
-/* The body of POST /api/leases. @mode "queue", "wait" or "now"; @wait_left_ms UINT64_MAX = for ever. Caller decrefs. */
-json_t *ask_body(const struct ask *ask, const char *mode, uint64_t wait_left_ms);
+/* The same as liblessor asks it. @wait_ms UINT64_MAX = for ever. 0 and *ret is the caller's, or a negative errno. */
+int ask_request(const struct ask *ask, uint64_t wait_ms, struct lessor_request **ret);
 /* "1500 MiB (1.57 GB)", "90 %", "the whole device". Returns @buf. */
 const char *ask_size_text(const struct ask *ask, char buf[SIZE_TEXT_MAX]);

@@ -116,13 +116,9 @@ int verb_acquire_main(const struct verb *verb, int argc, char **argv)
         name_consumer(&ask);
         if (signals_init(&signals) < 0)
                 return verb_usage_error(verb, "cannot watch signals");
-        obtain_init(&o, &ask, &signals, verb->name);
-        o.tied_to_call = true;
-        do {
+        code = obtain_init(&o, &ask, &signals, verb->name);
+        if (code == OBTAINED)
                 code = obtain_lease(&o);
-                if (code == OBTAINED && !o.collected)
-                        code = obtain_activate(&o, 0, 0);
-        } while (code == OBTAIN_AGAIN);
         if (code != OBTAINED)
                 return code == LESSOR_EXIT_OWN ? LESSOR_EXIT_REFUSED : code;
         if (!json) {

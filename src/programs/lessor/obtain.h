@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "client/client.h"
+#include "client/lessor.h"
 #include "model/lease.h"
 #include "programs/lessor/ask.h"
 #include "programs/lessor/progress.h"
@@ -15,7 +16,9 @@
 enum { OBTAIN_AWAY_MS = 60 * 1000, OBTAIN_AGAIN_MS = 200 };
 
 struct obtain {
-        struct client client;
+        struct client client; /* for questions that are not about the lease */
+        struct lessor *handle;
+        struct lessor_lease *lease; /* NULL = none yet */
         const struct ask *ask;
         struct signals *signals;
         struct progress progress;
@@ -23,14 +26,9 @@ struct obtain {
         uint64_t away_since_ms; /* 0 = it answered last time */
         uint64_t
                 unread_since_ms; /* since when it waits only because the daemon has no fresh reading; 0 = it does not */
-        bool tied_to_call;       /* `lease acquire`: the place is given up when this process ends, although the lease
-                                     will be another one's */
-        bool must_look;          /* a request may have arrived although its answer did not */
         bool waited;
-        bool collected;             /* granted and collected in one answer */
-        char id[LEASE_ID_TEXT_MAX]; /* "" = has none yet */
-        uint64_t rev;
         uint64_t asked_ms;
+        char id[LEASE_ID_TEXT_MAX]; /* "" = has none yet */
         char device[UUID_TEXT_MAX];
         uint64_t bytes;
 };
@@ -39,7 +37,8 @@ struct obtain {
  * with the words already on stderr. */
 enum { OBTAINED = -1, OBTAIN_WITHOUT = -2 };
 
-void obtain_init(struct obtain *o, const struct ask *ask, struct signals *signals, const char *verb);
+/* OBTAINED, or an exit code. Whatever is obtained lives on when this process ends without more ado. */
+int obtain_init(struct obtain *o, const struct ask *ask, struct signals *signals, const char *verb);
 /* Once more after the grant was lost: keeps the deadline. */
 int obtain_lease(struct obtain *o);
 /* GET @path with the same patience; 0 = *ret_body is the caller's. Else as obtain_lease. */

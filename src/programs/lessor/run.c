@@ -85,6 +85,7 @@ static int read_options(const struct verb *verb, int argc, char **argv, struct a
                 return verb_usage_error(verb, "which command? lessor run --vram 12G -- COMMAND");
         *ret_command = argv + o.at;
         ask->pid = (uint64_t) getpid();
+        ask->collects_itself = true;
         (void) consumer_of_command(*ret_command, ask->consumer);
         return OBTAINED;
 }
@@ -391,10 +392,11 @@ int verb_run_main(const struct verb *verb, int argc, char **argv)
                 return cannot_run(command[0], cause);
         if (signals_init(&signals) < 0)
                 return verb_usage_error(verb, "cannot watch signals");
-        obtain_init(&o, &ask, &signals, verb->name);
-        if (!ask.has_size)
+        code = obtain_init(&o, &ask, &signals, verb->name);
+        if (code == OBTAINED && !ask.has_size)
                 progress_say(&o.progress, "no --vram: asking for all a device can give");
-        code = apply_constraint(&o, &ask);
+        if (code == OBTAINED)
+                code = apply_constraint(&o, &ask);
         if (code == OBTAINED)
                 code = make_ready(&o, &child, command);
         if (code == OBTAIN_WITHOUT)

@@ -1,32 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What becomes of the lease while its command runs. One long poll, moved on a step at a time by the loop that waits for
- * the command's end and for signals, which it must never keep waiting; a daemon that is away is come back to, ever more
- * seldom. Where many run it looks now and then instead: a user's connections are limited, and who waits or asks needs them.
- * What a person must know goes to stderr, a line each, once.
+ * What becomes of the lease while its command runs, as liblessor follows it, beside the loop that waits for the command's end
+ * and for signals. What a person must know goes to stderr, a line each, once.
  */
 #include <poll.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include "client/client.h"
-#include "model/lease.h"
 #include "model/reason.h"
 #include "programs/lessor/notices.h"
 #include "programs/lessor/obtain.h"
 
 struct watch {
-        struct client client;
-        char id[LEASE_ID_TEXT_MAX];
-        char device[UUID_TEXT_MAX]; /* the granted one */
-        uint8_t stage;              /* enum stage, in watch.c */
-        uint64_t rev;               /* everything up to here was told, or needs no telling */
-        uint64_t due_ms;            /* when the rest is over, or the call has taken too long */
-        uint64_t rest_ms;           /* the last rest because of a daemon that is away; 0 = it answered */
-        bool counted;               /* how many hold memory: known, and with it */
-        bool is_crowded;            /* whether it looks now and then instead of holding a connection */
-        struct http_call call;
-        json_t *lease;     /* as it was answered last; NULL = it has ended */
+        struct lessor *handle;
+        struct lessor_lease *lease;
+        bool over;         /* nothing more will be said about it */
         bool told[RULE_N]; /* each is said once */
         bool lost;         /* its device, as was said last */
         struct notices notices;
