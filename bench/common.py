@@ -99,9 +99,14 @@ def family(pid):
 
 
 @contextlib.contextmanager
-def helper(name, *arguments):
-    """A program of this folder that says when it is ready, and ends with its input. Gives the process and what it said."""
-    p = subprocess.Popen([program(name), *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def helper(name, *arguments, on=None):
+    """A program of this folder that says when it is ready, and ends with its input; with @on it sees that place's card.
+    Gives the process and what it said."""
+    words = [program(name), *map(str, arguments)]
+    if on:
+        from lessor_fixtures import SIMGPU
+        words = [SIMGPU, "run", "--file", on.card, "--", *words]
+    p = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         said = p.stdout.readline().split()
         if not said or said[0] != "ready":
@@ -112,6 +117,17 @@ def helper(name, *arguments):
         p.terminate()
         p.wait()
         p.stdout.close()
+
+
+def looks_begin(looker, n):
+    """Lets a bench_looker look n times while something else is measured."""
+    looker.stdin.write(f"{n}\n")
+    looker.stdin.flush()
+
+
+def looks_end(looker):
+    """Waits for it. CPU time of one look, in ns: the driver's own."""
+    return int(looker.stdout.readline())
 
 
 @contextlib.contextmanager
