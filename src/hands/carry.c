@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hands/carry.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "hands/cgroup.h"
+#include "hands/slow.h"
+
+/* ---- small facts ---- */
+
+static void add_kin(uint32_t *kin, size_t *n, uint32_t pid)
+{
+        struct target t;
+
+        for (; pid > 0 && *n < KIN_MAX; pid = target_look(pid, &t) ? t.ppid : 0)
+                kin[(*n)++] = pid;
+}
+
+static bool same_subject(const struct warden_order *a, const struct warden_order *b)
+{
+        return (a->cgroup_id != 0 && a->cgroup_id == b->cgroup_id) ||
+               (a->pid == b->pid && a->start_ticks == b->start_ticks);
+}
+
+static void log_answer(const struct warden_order *o, const struct warden_answer *a)
+{
+        log_info("event=order id=%" PRIu64 " verb=%s signal=%u pid=%u start=%" PRIu64 " owner=%u cgroup=%" PRIu64
+                 " reason=%u result=%s why=%s errno=%d",
+                 o->order_id, warden_verb_name(o->verb), o->signal, o->pid, o->start_ticks, o->owner_uid, o->cgroup_id,
+                 o->reason, warden_result_name(a->result), warden_why_name(a->why), a->error);
+}
+
+/* ---- helpers ---- */
+
+/* In the child. It holds nothing of the brain's, and no signal of a terminal or a service manager stops it halfway. */
+__attribute__((noreturn)) static void be_helper(struct carry *c, size_t i, const struct slow *work, int go)
+{
+        struct book_slot *slot = &c->book.slots[i];
+        sigset_t all;
+        char byte;
+
+        (void) sigfillset(&all);
+        (void) sigprocmask(SIG_SETMASK, &all, NULL);
+        for (size_t k = 0; k < BOOK_HELPERS_MAX; k++)
+                closep(&c->helper_pidfds[k]);
+        closep(&c->peer);
+        closep(&c->listener);
+        if (read(go, &byte, 1) != 1)
+                _exit(EXIT_FAILURE); /* the warden ended before the record was stored: nothing was done */
+        closep(&go);
+        book_reread(&c->book, i); /* our own name is in it by now */
+        slot->answer = slow_run(work);
+        slot->answer.kept = true;
+        slot->state = BOOK_ENDED;
+        if (book_store(&c->book, i) < 0)
+                _exit(EXIT_FAILURE);
+        _exit(EXIT_SUCCESS);
+}
+
+/* Everything that must be known of a child before it may begin; 0 or a negative errno. */
+static int record_helper(struct carry *c, size_t i, pid_t child, const struct warden_order *order)
+{
+        struct book_slot *slot = &c->book.slots[i];
+        struct target t;
+        int pidfd;
+
+        target_open((uint32_t) child, &t, &pidfd); /* our child, not reaped: nobody else can have its number */
+        if (pidfd < 0 || !t.seen) {
+                closep(&pidfd);
+                return t.error ? -t.error : -ESRCH;
+        }
+        *slot = (struct book_slot){ .state = BOOK_RUNNING,
+                                    .helper_pid = (uint32_t) child,
+                                    .helper_start_ticks = t.start_ticks,
+                                    .order = *order };
+        int r = book_store(&c->book, i);
+        if (r < 0) {
+                closep(&pidfd);
+                *slot = (struct book_slot){ 0 };
+                return r;
+        }
+        c->helper_pidfds[i] = pidfd;
+        return 0;
+}
+
+static int start_helper(struct carry *c, size_t i, const struct slow *work)
+{
+        int go[2];
+
+        if (pipe2(go, O_CLOEXEC) < 0)
+                return -errno;
+        auto_close int wait_end = go[0];
+        auto_close int go_end = go[1];
+        pid_t child = fork();
+        if (child == 0) {
+                closep(&go_end);
+                be_helper(c, i, work, take_fd(wait_end));
+        }
+        int r = child < 0 ? -errno : record_helper(c, i, child, work->order);
+        if (r == 0)
+                (void) !write(go_end, "g", 1); /* fails only if it died: its pidfd says so */
+        if (r < 0 && child > 0) {
+                closep(&go_end);
+                go_end = -1;
+                (void) waitpid(child, NULL, 0); /* sees the end of the pipe and goes */
+        }
+        return r;
+}
+
+static bool find_place(const struct carry *c, const struct warden_order *o, size_t *ret)
+{
+        bool found = false;
+
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++) {
+                const struct book_slot *slot = &c->book.slots[i];
+                if (slot->state == BOOK_RUNNING && same_subject(&slot->order, o))
+                        return false;
+                if (slot->state == BOOK_FREE && !found) {
+                        *ret = i;
+                        found = true;
+                }
+        }
+        return found || !slow_is(o->verb);
+}
+
+void carry_helper_ended(struct carry *c, size_t i)
+{
+        struct book_slot *slot = &c->book.slots[i];
+
+        closep(&c->helper_pidfds[i]);
+        c->helper_pidfds[i] = -1;
+        (void) waitpid((pid_t) slot->helper_pid, NULL, WNOHANG); /* one of before is not our child: init's */
+        struct book_slot before = *slot;
+        book_reread(&c->book, i);
+        if (slot->state != BOOK_ENDED) {
+                *slot = before;
+                slot->state = BOOK_ENDED;
+                slot->answer = (struct warden_answer){
+                        .order_id = slot->order.order_id, .result = WARDEN_FAILED, .why = WARDEN_WHY_LOST, .kept = true
+                };
+                if (book_store(&c->book, i) < 0)
+                        log_error("event=record-not-stored order=%" PRIu64, slot->order.order_id);
+        }
+        log_answer(&slot->order, &slot->answer);
+}
+
+static void adopt(struct carry *c, size_t i)
+{
+        const struct book_slot *slot = &c->book.slots[i];
+        struct target t;
+        int pidfd;
+
+        if (slot->state != BOOK_RUNNING)
+                return;
+        target_open(slot->helper_pid, &t, &pidfd);
+        if (pidfd >= 0 && t.seen && t.start_ticks == slot->helper_start_ticks) {
+                log_info("event=helper-adopted order=%" PRIu64 " pid=%u", slot->order.order_id, slot->helper_pid);
+                c->helper_pidfds[i] = pidfd;
+                return;
+        }
+        closep(&pidfd);
+        carry_helper_ended(c, i);
+}
+
+int carry_open(struct carry *c, const struct settings *settings, const char *folder, struct error *err)
+{
+        memset(c, 0, sizeof(*c));
+        c->settings = settings;
+        c->cgroup_root = cgroup_open_root();
+        c->peer = c->listener = -1;
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
+                c->helper_pidfds[i] = -1;
+        ssize_t n = readlink("/proc/self/exe", c->own_folder, sizeof(c->own_folder) - 1);
+        char *slash = n > 0 ? memrchr(c->own_folder, '/', (size_t) n) : NULL;
+        if (!slash)
+                return error_set(err, EIO, "/proc does not tell where lessor-warden lies");
+        *slash = '\0';
+        int r = book_open(&c->book, folder, err);
+        for (size_t i = 0; r == 0 && i < BOOK_HELPERS_MAX; i++)
+                adopt(c, i);
+        return r;
+}
+
+void carry_settled(struct carry *c, uint64_t order_id)
+{
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++) {
+                struct book_slot *slot = &c->book.slots[i];
+                if (slot->state != BOOK_ENDED || slot->order.order_id != order_id)
+                        continue;
+                *slot = (struct book_slot){ 0 };
+                if (book_store(&c->book, i) < 0)
+                        log_error("event=record-not-stored order=%" PRIu64, order_id);
+        }
+}
+
+void carry_state(const struct carry *c, struct warden_state *ret)
+{
+        *ret = (struct warden_state){ 0 };
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
+                ret->n_running += c->book.slots[i].state == BOOK_RUNNING;
+        if (c->cgroup_root >= 0)
+                ret->can |= WARDEN_CAN_CGROUP | (c->settings->no_cgroup_kill ? 0 : WARDEN_CAN_CGROUP_KILL);
+}
+
+/* ---- an order ---- */
+
+static struct warden_answer answer(const struct warden_order *o, enum warden_result result, enum warden_why why,
+                                   int error)
+{
+        return (struct warden_answer){ .order_id = o->order_id, .result = result, .why = why, .error = error };
+}
+
+static struct warden_answer send_signal(struct carry *c, const struct warden_order *o, const struct target *t,
+                                        int pidfd)
+{
+        int r = target_signal(pidfd, (int) o->signal);
+
+        if (r < 0)
+                return answer(o, WARDEN_BLOCKED,
+                              r == -ESRCH    ? WARDEN_WHY_GONE
+                              : r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD
+                                             : WARDEN_WHY_SYSTEM,
+                              -r);
+        if (o->signal == SIGTERM)
+                book_store_grace(&c->book, grace_note(&c->book.grace, t, o->cgroup_id, clock_now_ms()));
+        return answer(o, WARDEN_DONE, WARDEN_WHY_NONE, 0);
+}
+
+/* The checks are through; @work holds the process and its folder. */
+static enum carry_said act(struct carry *c, const struct target *t, const struct slow *work, struct warden_answer *ret)
+{
+        const struct warden_order *o = work->order;
+        size_t place = 0;
+
+        if (!find_place(c, o, &place)) {
+                *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
+                return CARRY_ANSWERED;
+        }
+        if (o->verb == WARDEN_SIGNAL) {
+                *ret = send_signal(c, o, t, work->pidfd);
+        } else if (o->verb == WARDEN_THAW) {
+                *ret = slow_thaw(work);
+        } else {
+                int r = start_helper(c, place, work);
+                if (r == 0)
+                        return CARRY_HELD;
+                *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
+        }
+        return CARRY_ANSWERED;
+}
+
+static enum carry_said check_and_act(struct carry *c, const struct warden_order *o, struct warden_answer *ret)
+{
+        auto_close int pidfd = -1;
+        auto_close int cgroup = -1;
+        uint32_t kin[KIN_MAX];
+        size_t n_kin = 0;
+        struct target t;
+
+        target_open(o->pid, &t, &pidfd);
+        protect_look(&c->protect, c->own_folder, &c->settings->protect);
+        add_kin(kin, &n_kin, (uint32_t) getpid());
+        add_kin(kin, &n_kin, c->brain_pid);
+        const struct policy_facts facts = { o, &t, &c->protect, kin, n_kin, &c->book.grace, clock_now_ms() };
+        enum warden_why why = policy_check(c->settings, &facts);
+        if (why == WARDEN_WHY_NONE && o->cgroup_id != 0)
+                why = cgroup_find(c->cgroup_root, &t, o->cgroup_id, (uid_t) o->owner_uid, &cgroup);
+        if (why != WARDEN_WHY_NONE) {
+                *ret = answer(o, WARDEN_BLOCKED, why, t.error);
+                return CARRY_ANSWERED;
+        }
+        const struct slow work = { c->settings, o, &c->protect, kin, n_kin, pidfd, cgroup };
+        return act(c, &t, &work, ret);
+}
+
+enum carry_said carry_order(struct carry *c, const struct warden_order *o, struct warden_answer *ret)
+{
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
+                if (c->book.slots[i].state != BOOK_FREE && c->book.slots[i].order.order_id == o->order_id) {
+                        *ret = c->book.slots[i].answer;
+                        return c->book.slots[i].state == BOOK_RUNNING ? CARRY_HELD : CARRY_ANSWERED;
+                }
+        if (!rate_take(&c->rate, c->settings->rate_per_s, c->settings->burst, clock_now_ms())) {
+                c->n_refused_for_rate++; /* a line for each would only move the flood to the log */
+                *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_RATE, 0);
+                return CARRY_ANSWERED;
+        }
+        if (c->n_refused_for_rate > 0)
+                log_warning("event=orders-refused why=rate n=%u", c->n_refused_for_rate);
+        c->n_refused_for_rate = 0;
+        enum carry_said said = check_and_act(c, o, ret);
+        if (said == CARRY_ANSWERED)
+                log_answer(o, ret);
+        return said;
+}

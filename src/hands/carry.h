@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Carrying orders out: hold the target, check, act; what takes time goes to a helper process that outlives this one. The helper
+ * begins only after its record is stored, so there is never a helper that no record knows.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "hands/book.h"
+#include "hands/policy.h"
+#include "wire/warden.h"
+
+struct carry {
+        const struct settings *settings;
+        struct book book;
+        char own_folder[4096];               /* where our program lies, with those of the brain and the eyes */
+        uint32_t brain_pid;                  /* of the peer; 0 = nobody */
+        int cgroup_root;                     /* -1 = no cgroup v2 */
+        int helper_pidfds[BOOK_HELPERS_MAX]; /* -1 = none running in that slot */
+        int peer,
+                listener; /* the caller's; here so that helpers let go of them: a dead warden must look dead. -1 = none */
+        struct rate rate;
+        uint32_t n_refused_for_rate; /* not logged one by one */
+        struct protect_list protect;
+};
+
+enum carry_said { CARRY_ANSWERED, CARRY_HELD };
+
+/* Opens the folder (hands/book.h) and takes up the helpers of before: what ended without a word is lost, and said so. */
+int carry_open(struct carry *c, const struct settings *settings, const char *folder, struct error *err);
+/* HELD: a helper does it, and the answer comes with carry_helper_ended(). */
+enum carry_said carry_order(struct carry *c, const struct warden_order *order, struct warden_answer *ret);
+/* The pidfd of slot @i became readable. The slot is ENDED afterwards, its answer in it. */
+void carry_helper_ended(struct carry *c, size_t i);
+/* The brain has written it down. */
+void carry_settled(struct carry *c, uint64_t order_id);
+void carry_state(const struct carry *c, struct warden_state *ret);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hands/cgroup.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+enum { DEPTH_MAX = 16, EVENTS_MAX = 256 };
+static const char made_by_lessor[] = "lessor-";
+
+DEFINE_CLEANUP(DIR *, closedir)
+
+int cgroup_open_root(void)
+{
+        static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+        struct statfs fs;
+
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+                auto_close int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+                        return take_fd(fd);
+        }
+        return -1;
+}
+
+/* ---- finding it ---- */
+
+/* Kernels before 5.6: step by step, no step through a link. */
+static int open_by_steps(int root, const char *path)
+{
+        auto_close int at = dup(root);
+        char step[NAME_MAX + 1];
+
+        while (at >= 0 && *path) {
+                size_t n = strcspn(path, "/");
+                if (n >= sizeof(step) || n == 0 || (n <= 2 && strncmp(path, "..", n) == 0))
+                        return -1;
+                memcpy(step, path, n);
+                step[n] = '\0';
+                int next = openat(at, step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                (void) close(at);
+                at = next;
+                path += n + (path[n] == '/');
+        }
+        return take_fd(at);
+}
+
+static int open_beneath(int root, const char *path)
+{
+        struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+        int fd = (int) syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+        /* EPERM: what filters of older container engines answer for a call they do not know */
+        return fd < 0 && (errno == ENOSYS || errno == EPERM) ? open_by_steps(root, path) : fd;
+}
+
+static bool is_ours(const char *path, const struct stat *st, uid_t owner)
+{
+        const char *name = strrchr(path, '/');
+
+        name = name ? name + 1 : path;
+        return strncmp(name, made_by_lessor, sizeof(made_by_lessor) - 1) == 0 &&
+               (st->st_uid == owner || st->st_uid == 0);
+}
+
+enum warden_why cgroup_find(int root, const struct target *t, uint64_t cgroup_id, uid_t owner, int *ret_fd)
+{
+        char path[TARGET_CGROUP_SIZE];
+
+        *ret_fd = -1;
+        if (root < 0 || t->cgroup[0] != '/')
+                return WARDEN_WHY_NO_CGROUP;
+        (void) snprintf(path, sizeof(path), "%s", t->cgroup + 1); /* "../x": outside of what this namespace shows */
+        for (char *end = path; path[0]; *end = '\0') {
+                auto_close int fd = open_beneath(root, path);
+                struct stat st;
+                if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == cgroup_id) {
+                        if (!is_ours(path, &st, owner))
+                                return WARDEN_WHY_CGROUP_NOT_OURS;
+                        *ret_fd = take_fd(fd);
+                        return WARDEN_WHY_NONE;
+                }
+                end = strrchr(path, '/');
+                end = end ? end : path;
+        }
+        return WARDEN_WHY_CGROUP_NOT_MEMBER;
+}
+
+/* ---- its files ---- */
+
+int cgroup_write(int folder, const char *file, const char *value)
+{
+        auto_close int fd = openat(folder, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0 || write(fd, value, strlen(value)) < 0)
+                return -errno;
+        return 0;
+}
+
+bool cgroup_has_kill(int folder)
+{
+        return faccessat(folder, "cgroup.kill", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* "populated 1\nfrozen 0\n" */
+static int read_event(int fd, const char *event, char *ret)
+{
+        char text[EVENTS_MAX];
+        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        const char *line = strstr(text, event);
+        if (!line || line[strlen(event)] != ' ')
+                return -ENOTSUP;
+        *ret = line[strlen(event) + 1];
+        return 0;
+}
+
+int cgroup_wait(int folder, const char *event, char value, uint32_t wait_ms)
+{
+        auto_close int fd = openat(folder, "cgroup.events", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        uint64_t end_ms = clock_now_ms() + wait_ms;
+        char now = '\0';
+
+        if (fd < 0)
+                return -errno;
+        for (;;) {
+                struct pollfd p = { .fd = fd, .events = POLLPRI };
+                int r = read_event(fd, event, &now);
+                if (r < 0 || now == value)
+                        return r < 0 ? r : 1;
+                uint64_t now_ms = clock_now_ms();
+                if (now_ms >= end_ms)
+                        return 0;
+                (void) poll(&p, 1, (int) (end_ms - now_ms)); /* wakes when the file changes */
+        }
+}
+
+static enum warden_why each_in(int folder, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx)
+{
+        auto_close int fd = openat(folder, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        char buf[4096];
+        uint32_t pid = 0;
+        ssize_t n;
+
+        if (fd < 0)
+                return WARDEN_WHY_SYSTEM;
+        while ((n = read(fd, buf, sizeof(buf))) > 0) {
+                for (ssize_t i = 0; i < n; i++) {
+                        if (buf[i] >= '0' && buf[i] <= '9') {
+                                pid = pid * 10 + (uint32_t) (buf[i] - '0');
+                                continue;
+                        }
+                        /* "0": a process that this pid namespace does not show; nobody can answer for it */
+                        enum warden_why why = each(ctx, pid);
+                        if (why != WARDEN_WHY_NONE)
+                                return why;
+                        pid = 0;
+                }
+        }
+        return n < 0 ? WARDEN_WHY_SYSTEM : WARDEN_WHY_NONE;
+}
+
+static enum warden_why each_below(int folder, unsigned depth, enum warden_why (*each)(void *ctx, uint32_t pid),
+                                  void *ctx)
+{
+        enum warden_why why = each_in(folder, each, ctx);
+        if (why != WARDEN_WHY_NONE)
+                return why;
+        if (depth == 0) {
+                errno = ELOOP;
+                return WARDEN_WHY_SYSTEM;
+        }
+        int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        auto_call(closedirp) DIR *dir = again >= 0 ? fdopendir(again) : NULL;
+        const struct dirent *entry;
+        if (!dir)
+                return WARDEN_WHY_SYSTEM;
+        while ((entry = readdir(dir))) {
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                auto_close int below = openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (below < 0 && errno == ENOENT)
+                        continue; /* removed meanwhile: it was empty */
+                why = below < 0 ? WARDEN_WHY_SYSTEM : each_below(below, depth - 1, each, ctx);
+                if (why != WARDEN_WHY_NONE)
+                        return why;
+        }
+        return WARDEN_WHY_NONE;
+}
+
+enum warden_why cgroup_each(int folder, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx)
+{
+        return each_below(folder, DEPTH_MAX, each, ctx);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hands/policy.h"
+#include <signal.h>
+
+enum { MILLI = 1000 };
+
+/* ---- who was asked to end ---- */
+
+static bool is_same(const struct grace_entry *e, const struct target *t)
+{
+        return e->pid == t->pid && e->start_ticks == t->start_ticks && e->pidfd_inode == t->pidfd_inode;
+}
+
+const struct grace_entry *grace_note(struct grace_table *g, const struct target *t, uint64_t cgroup_id, uint64_t now_ms)
+{
+        struct grace_entry *place = &g->entries[0];
+
+        for (size_t i = 0; i < GRACE_MAX; i++) {
+                struct grace_entry *e = &g->entries[i];
+                if (e->pid != 0 && is_same(e, t)) {
+                        e->cgroup_id = cgroup_id ? cgroup_id : e->cgroup_id;
+                        return e;
+                }
+                if (place->pid != 0 && (e->pid == 0 || e->term_ms < place->term_ms))
+                        place = e;
+        }
+        *place = (struct grace_entry){ .pid = t->pid,
+                                       .start_ticks = t->start_ticks,
+                                       .pidfd_inode = t->pidfd_inode,
+                                       .cgroup_id = cgroup_id,
+                                       .term_ms = now_ms };
+        return place;
+}
+
+static bool grace_is_over(const struct grace_table *g, const struct target *t, uint64_t cgroup_id, uint64_t grace_ms,
+                          uint64_t now_ms)
+{
+        for (size_t i = 0; i < GRACE_MAX; i++) {
+                const struct grace_entry *e = &g->entries[i];
+                if (e->pid == 0 || (!is_same(e, t) && (cgroup_id == 0 || e->cgroup_id != cgroup_id)))
+                        continue;
+                if (now_ms >= e->term_ms && now_ms - e->term_ms >= grace_ms)
+                        return true;
+        }
+        return false;
+}
+
+/* ---- how many orders ---- */
+
+bool rate_take(struct rate *rate, uint32_t per_s, uint32_t burst, uint64_t now_ms)
+{
+        uint64_t most = (uint64_t) burst * MILLI;
+        uint64_t passed_ms = now_ms > rate->at_ms ? now_ms - rate->at_ms : 0;
+        uint64_t back = passed_ms < most ? passed_ms * per_s : most; /* per_s a second is per_s thousandths a ms */
+
+        rate->at_ms = now_ms;
+        rate->spent_milli = rate->spent_milli > back ? rate->spent_milli - back : 0;
+        if (rate->spent_milli + MILLI > most)
+                return false;
+        rate->spent_milli += MILLI;
+        return true;
+}
+
+/* ---- the checks ---- */
+
+static bool signal_is_known(uint32_t signal)
+{
+        switch (signal) {
+        case SIGTERM:
+        case SIGINT:
+        case SIGHUP:
+        case SIGKILL:
+        case SIGSTOP:
+        case SIGCONT:
+                return true;
+        default:
+                return false;
+        }
+}
+
+static enum warden_why check_order(const struct warden_order *o)
+{
+        switch (o->verb) {
+        case WARDEN_SIGNAL:
+                return signal_is_known(o->signal) ? WARDEN_WHY_NONE : WARDEN_WHY_SIGNAL;
+        case WARDEN_FREEZE:
+        case WARDEN_THAW:
+        case WARDEN_KILL_TREE:
+                return WARDEN_WHY_NONE;
+        case WARDEN_LOCK: /* with the checkpoints */
+        case WARDEN_CHECKPOINT:
+        case WARDEN_RESTORE:
+        case WARDEN_UNLOCK:
+        case WARDEN_VERB_NONE:
+        case WARDEN_VERB_N:
+                break;
+        }
+        return WARDEN_WHY_VERB;
+}
+
+/* Is it there, is it the one that was audited, and do we see enough of it to say more? */
+static enum warden_why check_identity(const struct warden_order *o, const struct target *t)
+{
+        if (t->no_pidfd)
+                return WARDEN_WHY_KERNEL_TOO_OLD;
+        if (t->gone)
+                return WARDEN_WHY_GONE;
+        if (t->error)
+                return WARDEN_WHY_SYSTEM;
+        if (!t->seen || t->pid != o->pid)
+                return WARDEN_WHY_UNSEEN;
+        if (t->kernel_thread)
+                return WARDEN_WHY_PROTECTED_KERNEL;
+        if (t->start_ticks != o->start_ticks || (o->pidfd_inode != 0 && t->pidfd_inode != o->pidfd_inode))
+                return WARDEN_WHY_RECYCLED;
+        return t->program_known ? WARDEN_WHY_NONE : WARDEN_WHY_UNSEEN;
+}
+
+static bool needs_grace(const struct warden_order *o)
+{
+        return o->verb == WARDEN_KILL_TREE || (o->verb == WARDEN_SIGNAL && o->signal == SIGKILL);
+}
+
+enum warden_why policy_check(const struct settings *s, const struct policy_facts *f)
+{
+        const struct warden_order *o = f->order;
+        bool own;
+
+        if (o->pid == 1)
+                return WARDEN_WHY_PROTECTED_INIT;
+        for (size_t i = 0; i < f->n_kin; i++)
+                if (f->kin[i] == o->pid)
+                        return WARDEN_WHY_PROTECTED_LESSOR;
+        enum warden_why why = check_order(o);
+        if (why == WARDEN_WHY_NONE)
+                why = check_identity(o, f->target);
+        if (why != WARDEN_WHY_NONE)
+                return why;
+        if (protect_covers(f->protect, f->target, &own))
+                return own ? WARDEN_WHY_PROTECTED_LESSOR : WARDEN_WHY_PROTECTED_PROGRAM;
+        if (f->target->real_uid != o->owner_uid)
+                return WARDEN_WHY_OTHER_OWNER;
+        if (!settings_allow_uid(s, o->owner_uid))
+                return WARDEN_WHY_UID_NOT_ALLOWED;
+        /* A whole lease may be ended when one of its processes was asked; a single process when it was asked itself. */
+        uint64_t cgroup_id = o->verb == WARDEN_KILL_TREE ? o->cgroup_id : 0;
+        if (needs_grace(o) && !grace_is_over(f->grace, f->target, cgroup_id, s->grace_min_ms, f->now_ms))
+                return WARDEN_WHY_NO_GRACE;
+        return WARDEN_WHY_NONE;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hands/protect.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const own_names[] = { "lessor-warden", "lessord", "lessor-eyes" };
+
+/* Where Debian, Fedora, Arch and SUSE have them. */
+static const char *const always[] = {
+        /* the way in */
+        "/usr/sbin/sshd",
+        "/usr/bin/sshd",
+        "/usr/lib/openssh/sshd-session",
+        "/usr/lib/openssh/sshd-auth",
+        "/usr/lib/ssh/sshd-session",
+        "/usr/lib/ssh/sshd-auth",
+        "/usr/libexec/openssh/sshd-session",
+        "/usr/libexec/openssh/sshd-auth",
+        "/usr/sbin/dropbear",
+        "/usr/bin/login",
+        "/usr/sbin/agetty",
+        /* service managers and what they stand on */
+        "/usr/lib/systemd/systemd",
+        "/usr/lib/systemd/systemd-executor",
+        "/usr/lib/systemd/systemd-logind",
+        "/usr/lib/systemd/systemd-journald",
+        "/usr/lib/systemd/systemd-udevd",
+        "/usr/bin/udevadm",
+        "/usr/sbin/init",
+        "/usr/bin/dbus-daemon",
+        "/usr/bin/dbus-broker",
+        "/usr/bin/dbus-broker-launch",
+        "/usr/lib/polkit-1/polkitd",
+        "/usr/libexec/polkitd",
+        "/usr/bin/containerd",
+        "/usr/bin/dockerd",
+        "/usr/sbin/dockerd",
+        /* display servers and compositors */
+        "/usr/lib/xorg/Xorg",
+        "/usr/libexec/Xorg",
+        "/usr/lib/Xorg",
+        "/usr/bin/Xorg",
+        "/usr/bin/Xwayland",
+        "/usr/bin/Xvnc",
+        "/usr/bin/Xtigervnc",
+        "/usr/bin/gnome-shell",
+        "/usr/bin/mutter",
+        "/usr/bin/kwin_x11",
+        "/usr/bin/kwin_wayland",
+        "/usr/bin/kwin_wayland_wrapper",
+        "/usr/bin/plasmashell",
+        "/usr/bin/sway",
+        "/usr/bin/weston",
+        "/usr/bin/Hyprland",
+        "/usr/bin/labwc",
+        "/usr/bin/wayfire",
+        "/usr/bin/river",
+        "/usr/bin/niri",
+        "/usr/bin/cage",
+        "/usr/bin/gamescope",
+        "/usr/bin/cosmic-comp",
+        "/usr/bin/cinnamon",
+        "/usr/bin/muffin",
+        "/usr/bin/marco",
+        "/usr/bin/xfwm4",
+        "/usr/bin/openbox",
+        "/usr/bin/i3",
+        "/usr/bin/picom",
+        /* login screens and sessions */
+        "/usr/sbin/gdm3",
+        "/usr/sbin/gdm",
+        "/usr/bin/gdm",
+        "/usr/libexec/gdm-session-worker",
+        "/usr/libexec/gdm-wayland-session",
+        "/usr/libexec/gdm-x-session",
+        "/usr/lib/gdm3/gdm-session-worker",
+        "/usr/lib/gdm3/gdm-wayland-session",
+        "/usr/lib/gdm3/gdm-x-session",
+        "/usr/sbin/lightdm",
+        "/usr/bin/sddm",
+        "/usr/lib/x86_64-linux-gnu/sddm/sddm-helper",
+        "/usr/libexec/sddm-helper",
+        "/usr/bin/greetd",
+        "/usr/sbin/greetd",
+        "/usr/bin/xdm",
+        "/usr/libexec/gnome-session-binary",
+        "/usr/bin/gnome-session",
+        "/usr/bin/startplasma-x11",
+        "/usr/bin/startplasma-wayland",
+        "/usr/bin/ksmserver",
+        "/usr/bin/xfce4-session",
+        "/usr/bin/cinnamon-session",
+        "/usr/bin/mate-session",
+        "/usr/bin/lxqt-session",
+        "/usr/bin/cosmic-session",
+};
+enum { ALWAYS_N = sizeof(always) / sizeof(always[0]), OWN_N = sizeof(own_names) / sizeof(own_names[0]) };
+_Static_assert(ALWAYS_N + OWN_N + PROTECT_EXTRA_MAX <= PROTECT_MAX, "the list holds all that may be protected");
+
+static void add(struct protect_list *list, const char *path, bool whoever_owns_it)
+{
+        struct stat st;
+
+        if (list->n == PROTECT_MAX || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+                return;
+        if (!whoever_owns_it && (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0))
+                return;
+        list->programs[list->n++] = (struct program_id){ st.st_dev, st.st_ino };
+}
+
+void protect_look(struct protect_list *list, const char *own_folder, const struct protect_extra *extra)
+{
+        char path[4096];
+
+        list->n = 0;
+        list->extra = extra;
+        add(list, "/proc/self/exe", true); /* also when our own file was replaced by an upgrade */
+        for (size_t i = 0; i < OWN_N; i++)
+                if (snprintf(path, sizeof(path), "%s/%s", own_folder, own_names[i]) < (int) sizeof(path))
+                        add(list, path, true);
+        list->n_own = list->n;
+        for (size_t i = 0; i < ALWAYS_N; i++)
+                add(list, always[i], false);
+        for (size_t i = 0; extra && i < extra->n; i++)
+                add(list, extra->paths[i], false);
+}
+
+static bool is_path_of(const struct protect_list *list, const char *path, size_t n)
+{
+        for (size_t i = 0; i < ALWAYS_N; i++)
+                if (strlen(always[i]) == n && memcmp(always[i], path, n) == 0)
+                        return true;
+        for (size_t i = 0; list->extra && i < list->extra->n; i++)
+                if (strlen(list->extra->paths[i]) == n && memcmp(list->extra->paths[i], path, n) == 0)
+                        return true;
+        return false;
+}
+
+/*
+ * An upgrade took the file away while the program runs on: no path leads to its inode any more. The kernel still says what
+ * it was called, and that it was root's: only root can have put a file of root's there and removed it.
+ */
+static bool was_removed(const struct protect_list *list, const struct target *t)
+{
+        static const char suffix[] = " (deleted)";
+        size_t n = strlen(t->program_path), n_suffix = sizeof(suffix) - 1;
+
+        return t->program_removed && n > n_suffix && strcmp(t->program_path + n - n_suffix, suffix) == 0 &&
+               is_path_of(list, t->program_path, n - n_suffix);
+}
+
+bool protect_covers(const struct protect_list *list, const struct target *t, bool *ret_own)
+{
+        *ret_own = false;
+        if (!t->program_known)
+                return false;
+        for (size_t i = 0; i < list->n; i++) {
+                if (!program_id_equal(list->programs[i], t->program))
+                        continue;
+                *ret_own = i < list->n_own;
+                return true;
+        }
+        return was_removed(list, t);
+}

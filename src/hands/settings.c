@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hands/settings.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/cleanup.h"
+#include "base/escape.h"
+#include "base/number.h"
+
+enum {
+        FILE_MAX = 16384,
+        LINE_MAX_BYTES = INI_MAX_LINE - 2, /* inih cuts longer ones in two without a word */
+        UID_LAST = 0xfffffffd,
+};
+
+void settings_own(struct settings *ret, uid_t uid)
+{
+        settings_system(ret);
+        ret->uid_ranges[0].first = ret->uid_ranges[0].last = uid;
+}
+
+void settings_system(struct settings *ret)
+{
+        *ret = (struct settings){
+                .n_uid_ranges = 1,
+                .uid_ranges = { { 1000, 59999 } }, /* people, as Debian numbers them; no system users, no containers' */
+                .grace_min_ms = SETTINGS_GRACE_DEFAULT_MS,
+                .rate_per_s = SETTINGS_RATE_DEFAULT,
+                .burst = SETTINGS_BURST_DEFAULT,
+                .kill_wait_ms = SETTINGS_KILL_WAIT_DEFAULT_MS,
+                .freeze_wait_ms = SETTINGS_FREEZE_WAIT_DEFAULT_MS,
+        };
+}
+
+bool settings_allow_uid(const struct settings *s, uid_t uid)
+{
+        for (size_t i = 0; i < s->n_uid_ranges; i++)
+                if (uid >= s->uid_ranges[i].first && uid <= s->uid_ranges[i].last)
+                        return true;
+        return false;
+}
+
+/* "1000-59999, 70000" */
+static int read_uids(struct settings *s, const char *value, struct error *err)
+{
+        char text[INI_MAX_LINE];
+        char *rest = NULL;
+
+        s->n_uid_ranges = 0;
+        (void) snprintf(text, sizeof(text), "%s", value);
+        for (char *one = strtok_r(text, ", ", &rest); one; one = strtok_r(NULL, ", ", &rest)) {
+                uint64_t first, last;
+                char *dash = strchr(one, '-');
+
+                if (dash)
+                        *dash = '\0';
+                int r = parse_u64("signal_uids", one, 0, UID_LAST, &first, err);
+                if (r == 0)
+                        r = parse_u64("signal_uids", dash ? dash + 1 : one, first, UID_LAST, &last, err);
+                if (r < 0)
+                        return r;
+                if (s->n_uid_ranges == SETTINGS_UID_RANGES_MAX)
+                        return error_set(err, EINVAL, "signal_uids: at most %d ranges", SETTINGS_UID_RANGES_MAX);
+                s->uid_ranges[s->n_uid_ranges].first = (uid_t) first;
+                s->uid_ranges[s->n_uid_ranges++].last = (uid_t) last;
+        }
+        return 0; /* an empty value: nobody's */
+}
+
+static int read_protected(struct settings *s, const char *value, struct error *err)
+{
+        char safe[96];
+
+        if (value[0] != '/' || strlen(value) >= PROTECT_PATH_SIZE)
+                return error_set(err, EINVAL, "protected: %s is no absolute path of up to %d bytes; one program a line",
+                                 text_escape(value, strlen(value), safe, sizeof(safe)), PROTECT_PATH_SIZE - 1);
+        if (s->protect.n == PROTECT_EXTRA_MAX)
+                return error_set(err, EINVAL, "protected: at most %d programs", PROTECT_EXTRA_MAX);
+        (void) snprintf(s->protect.paths[s->protect.n++], PROTECT_PATH_SIZE, "%s", value);
+        return 0;
+}
+
+static const char *const keys[] = { "signal_uids", "grace_min_ms", "rate_per_s", "burst", "protected" };
+enum { KEY_UIDS, KEY_GRACE, KEY_RATE, KEY_BURST, KEY_PROTECTED, KEYS_N };
+
+struct load {
+        struct settings *settings;
+        struct error first; /* what went wrong first; inih tells the line */
+        bool seen[KEYS_N];
+};
+
+static int read_number(const char *name, const char *value, uint64_t min, uint64_t max, uint32_t *ret,
+                       struct error *err)
+{
+        uint64_t v;
+        int r = parse_u64(name, value, min, max, &v, err);
+
+        if (r == 0)
+                *ret = (uint32_t) v;
+        return r;
+}
+
+static int read_key(struct load *load, const char *section, const char *name, const char *value, struct error *err)
+{
+        struct settings *s = load->settings;
+        char safe[96];
+        size_t key = 0;
+
+        if (section[0])
+                return error_set(err, EINVAL, "sections are not used here");
+        while (key < KEYS_N && strcmp(keys[key], name) != 0)
+                key++;
+        if (key == KEYS_N)
+                return error_set(err, EINVAL,
+                                 "%s is no key of this file; those are signal_uids, grace_min_ms, "
+                                 "rate_per_s, burst and protected",
+                                 text_escape(name, strlen(name), safe, sizeof(safe)));
+        if (load->seen[key] && key != KEY_PROTECTED)
+                return error_set(err, EINVAL, "%s stands here a second time", name);
+        load->seen[key] = true;
+        switch (key) {
+        case KEY_UIDS:
+                return read_uids(s, value, err);
+        case KEY_GRACE:
+                return read_number(name, value, SETTINGS_GRACE_LEAST_MS, SETTINGS_GRACE_MOST_MS, &s->grace_min_ms, err);
+        case KEY_RATE:
+                return read_number(name, value, 1, SETTINGS_RATE_MOST, &s->rate_per_s, err);
+        case KEY_BURST:
+                return read_number(name, value, 1, SETTINGS_RATE_MOST, &s->burst, err);
+        default:
+                return read_protected(s, value, err);
+        }
+}
+
+static int on_ini(void *user, const char *section, const char *name, const char *value)
+{
+        struct load *load = user;
+        struct error err = { 0 };
+
+        if (read_key(load, section, name, value, &err) == 0)
+                return 1;
+        if (load->first.code == 0)
+                load->first = err;
+        return 0;
+}
+
+static int check_lines(const char *path, const char *text, struct error *err)
+{
+        int line = 1;
+
+        for (const char *p = text; *p; line++) {
+                size_t n = strcspn(p, "\n");
+                if (n > LINE_MAX_BYTES)
+                        return error_set(err, EINVAL, "%s:%d: the line is longer than %d bytes", path, line,
+                                         LINE_MAX_BYTES);
+                p += n + (p[n] == '\n');
+        }
+        return 0;
+}
+
+/* Root's own, and nobody else's to change: whoever can write it decides who is killed. */
+static int read_file(const char *path, char *text, size_t size, struct error *err)
+{
+        auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        struct stat st;
+
+        if (fd < 0)
+                return error_errno(err, errno, "reading %s", path);
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return error_set(err, EINVAL, "%s is no regular file", path);
+        if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+                return error_set(err, EPERM, "%s can be changed by others than root; chown root and chmod go-w it",
+                                 path);
+        ssize_t n = read(fd, text, size);
+        if (n < 0)
+                return error_errno(err, errno, "reading %s", path);
+        if ((size_t) n == size || memchr(text, '\0', (size_t) n))
+                return error_set(err, EINVAL, "%s is longer than %zu bytes, or no text", path, size - 1);
+        text[n] = '\0';
+        return 0;
+}
+
+int settings_load(struct settings *s, const char *path, struct error *err)
+{
+        static char text[FILE_MAX];
+        struct settings loaded = *s;
+        struct load load = { .settings = &loaded };
+
+        int r = read_file(path, text, sizeof(text), err);
+        if (r == 0)
+                r = check_lines(path, text, err);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        int line = ini_parse_string(text, on_ini, &load);
+        if (line < 0)
+                return error_set(err, ENOMEM, "reading %s failed", path);
+        if (line > 0)
+                return error_set(err, EINVAL, "%s:%d: %s", path, line,
+                                 load.first.code ? load.first.msg : "a line is `key = value`");
+        *s = loaded;
+        return 0;
+}

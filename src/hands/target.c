@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hands/target.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/cleanup.h"
+
+enum {
+        STAT_MAX = 4096, /* 52 numbers and a name come to 1.2 KiB at the very most */
+        STATUS_MAX = 8192,
+        FLAG_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD in field 9 of stat: part of what ps(1) and systemd rely on */
+};
+
+static bool read_whole(int dir, const char *name, char *buf, size_t size, size_t *ret_n)
+{
+        auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        size_t n = 0;
+        ssize_t got;
+
+        if (fd < 0)
+                return false;
+        while (n < size - 1 && (got = read(fd, buf + n, size - 1 - n)) != 0) {
+                if (got < 0 && errno != EINTR)
+                        return false;
+                n += got > 0 ? (size_t) got : 0;
+        }
+        buf[n] = '\0';
+        *ret_n = n;
+        return n < size - 1;
+}
+
+/* A number at *at and the blank after it. */
+static bool take_number(const char **at, uint64_t *ret)
+{
+        uint64_t v = 0;
+        const char *p = *at;
+
+        if (*p < '0' || *p > '9')
+                return false;
+        for (; *p >= '0' && *p <= '9'; p++)
+                if (__builtin_mul_overflow(v, 10U, &v) || __builtin_add_overflow(v, (unsigned) (*p - '0'), &v))
+                        return false;
+        *at = p + (*p == ' ' || *p == '\t');
+        *ret = v;
+        return true;
+}
+
+static const char *skip_fields(const char *p, unsigned n)
+{
+        while (n > 0 && *p)
+                n -= *p++ == ' ';
+        return p;
+}
+
+bool target_parse_stat(const char *text, size_t n, struct target *ret)
+{
+        uint64_t ppid, flags, start;
+        const char *p = n > 0 ? memrchr(text, ')', n) : NULL;
+
+        if (!p || memchr(text, '\0', n) || n - (size_t) (p - text) < 5 || p[1] != ' ' || p[3] != ' ')
+                return false;
+        char state = p[2];
+        p += 4; /* field 4, the parent */
+        if (!take_number(&p, &ppid) || ppid > INT32_MAX)
+                return false;
+        p = skip_fields(p, 4); /* group, session, terminal, its group (which may be -1) */
+        if (!take_number(&p, &flags))
+                return false;
+        p = skip_fields(p, 12); /* up to field 22 */
+        if (!take_number(&p, &start))
+                return false;
+        ret->state = state;
+        ret->ppid = (uint32_t) ppid;
+        ret->kernel_thread = (flags & FLAG_KERNEL_THREAD) != 0;
+        ret->start_ticks = start;
+        return true;
+}
+
+static bool read_stat(int dir, struct target *t)
+{
+        char text[STAT_MAX];
+        size_t n = 0;
+
+        return read_whole(dir, "stat", text, sizeof(text), &n) && target_parse_stat(text, n, t);
+}
+
+/* The first number of "Uid:\t…" is the real one: who started it, which a set-uid program does not change. */
+static bool read_uid(int dir, struct target *t)
+{
+        char text[STATUS_MAX];
+        size_t n = 0;
+        uint64_t uid;
+
+        if (!read_whole(dir, "status", text, sizeof(text), &n))
+                return false;
+        const char *p = strstr(text, "\nUid:\t"); /* Name: comes first, and the kernel escapes newlines in it */
+        if (!p)
+                return false;
+        p += strlen("\nUid:\t");
+        if (!take_number(&p, &uid) || uid >= UINT32_MAX)
+                return false;
+        t->real_uid = (uid_t) uid;
+        return true;
+}
+
+static void read_program(int dir, struct target *t)
+{
+        struct stat st;
+
+        if (fstatat(dir, "exe", &st, 0) < 0)
+                return;
+        t->program_known = true;
+        t->program = (struct program_id){ st.st_dev, st.st_ino };
+        t->program_removed = st.st_nlink == 0 && st.st_uid == 0;
+        ssize_t n = readlinkat(dir, "exe", t->program_path, sizeof(t->program_path));
+        t->program_path[n > 0 && (size_t) n < sizeof(t->program_path) ? n : 0] = '\0';
+}
+
+static void read_cgroup(int dir, struct target *t)
+{
+        char text[2 * TARGET_CGROUP_SIZE];
+        size_t n = 0;
+
+        if (!read_whole(dir, "cgroup", text, sizeof(text), &n))
+                return;
+        const char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+        if (!line)
+                return;
+        line = strchr(line, '/');
+        size_t len = line ? strcspn(line, "\n") : 0;
+        if (len == 0 || len >= sizeof(t->cgroup))
+                return;
+        memcpy(t->cgroup, line, len);
+        t->cgroup[len] = '\0';
+}
+
+static int open_proc(uint32_t pid)
+{
+        char path[32];
+
+        (void) snprintf(path, sizeof(path), "/proc/%u", pid);
+        return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool target_look(uint32_t pid, struct target *ret)
+{
+        auto_close int dir = open_proc(pid);
+
+        *ret = (struct target){ .pid = pid };
+        ret->seen = dir >= 0 && read_stat(dir, ret);
+        return ret->seen;
+}
+
+bool target_is_dead(int pidfd)
+{
+        struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+        return poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0;
+}
+
+int target_signal(int pidfd, int signal)
+{
+        return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) < 0 ? -errno : 0;
+}
+
+void target_open(uint32_t pid, struct target *ret, int *ret_pidfd)
+{
+        struct target again = { 0 };
+        struct stat st;
+
+        *ret = (struct target){ .pid = pid };
+        *ret_pidfd = -1;
+        auto_close int pidfd = (int) syscall(SYS_pidfd_open, (pid_t) pid, 0);
+        if (pidfd < 0) {
+                /* EINVAL, lately ENOENT: the number is a thread's, whose process has another one */
+                ret->gone = errno == ESRCH || errno == EINVAL || errno == ENOENT;
+                ret->no_pidfd = errno == ENOSYS;
+                ret->error = ret->gone || ret->no_pidfd ? 0 : errno;
+                return;
+        }
+        auto_close int dir = open_proc(pid);
+        bool seen = dir >= 0 && read_stat(dir, ret) && read_uid(dir, ret);
+        if (seen) {
+                read_program(dir, ret);
+                read_cgroup(dir, ret);
+                /* Alive before and after: the number cannot have changed hands between the pidfd and the folder. */
+                seen = read_stat(dir, &again) && again.start_ticks == ret->start_ticks;
+        }
+        if (target_is_dead(pidfd)) {
+                *ret = (struct target){ .pid = pid, .gone = true };
+                return;
+        }
+        ret->seen = seen && fstat(pidfd, &st) == 0;
+        ret->pidfd_inode = ret->seen ? st.st_ino : 0;
+        *ret_pidfd = take_fd(pidfd);
+}

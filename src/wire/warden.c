@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/warden.h"
+#include <errno.h>
+#include <string.h>
+#include "wire/bytes.h"
+
+enum { PID_MAX = INT32_MAX, SIGNAL_MAX = 64, ERRNO_MAX = 4095 };
+
+/* As in eyes.c: one description of each message, read or written, its ranges checked either way. */
+struct codec {
+        bool writing;
+        struct bytes_reader r;
+        struct bytes_writer w;
+        const char *broken; /* name of the first field outside its range */
+};
+
+static void require(struct codec *c, const char *what, bool holds)
+{
+        if (!holds && !c->broken && !(c->writing ? c->w.failed : c->r.failed))
+                c->broken = what;
+}
+
+static void code_u32(struct codec *c, const char *what, uint32_t *v, uint32_t min, uint32_t max)
+{
+        if (c->writing)
+                bytes_put_u32(&c->w, *v);
+        else
+                *v = bytes_get_u32(&c->r);
+        require(c, what, *v >= min && *v <= max);
+}
+
+static void code_u64(struct codec *c, const char *what, uint64_t *v, uint64_t min)
+{
+        if (c->writing)
+                bytes_put_u64(&c->w, *v);
+        else
+                *v = bytes_get_u64(&c->r);
+        require(c, what, *v >= min);
+}
+
+static void code_bool(struct codec *c, bool *v)
+{
+        if (c->writing)
+                bytes_put_bool(&c->w, *v);
+        else
+                *v = bytes_get_bool(&c->r);
+}
+
+#define code_enum(c, what, field, min, n)                                                                              \
+        do {                                                                                                           \
+                uint32_t v_ = (uint32_t) * (field);                                                                    \
+                code_u32((c), (what), &v_, (min), (uint32_t) (n) -1);                                                  \
+                *(field) = (__typeof__(*(field))) v_;                                                                  \
+        } while (0)
+
+/* The whole field travels, zeros after the text: printable, not empty, and only one way to write it. */
+static void code_program(struct codec *c, char *text)
+{
+        size_t n = 0;
+
+        if (c->writing)
+                bytes_put_data(&c->w, text, WARDEN_PROGRAM_SIZE);
+        else
+                (void) bytes_get_data(&c->r, text, WARDEN_PROGRAM_SIZE);
+        while (n < WARDEN_PROGRAM_SIZE && text[n] > ' ' && text[n] <= '~')
+                n++;
+        require(c, "program", n > 0 && n < WARDEN_PROGRAM_SIZE);
+        for (; n < WARDEN_PROGRAM_SIZE; n++)
+                require(c, "program", text[n] == '\0');
+}
+
+static void code_order(struct codec *c, struct warden_order *m)
+{
+        code_u64(c, "order_id", &m->order_id, 1);
+        code_enum(c, "verb", &m->verb, WARDEN_SIGNAL, WARDEN_VERB_N);
+        bool signals = m->verb == WARDEN_SIGNAL;
+        code_u32(c, "signal", &m->signal, signals ? 1 : 0, signals ? SIGNAL_MAX : 0);
+        code_u32(c, "pid", &m->pid, 1, PID_MAX);
+        code_u64(c, "start_ticks", &m->start_ticks, 0);
+        code_u64(c, "pidfd_inode", &m->pidfd_inode, 0);
+        code_u32(c, "owner_uid", &m->owner_uid, 0, UINT32_MAX - 1); /* the last one means "no uid" everywhere */
+        code_u64(c, "cgroup_id", &m->cgroup_id, 0);
+        code_u32(c, "reason", &m->reason, 0, UINT32_MAX);
+}
+
+static void code_answer(struct codec *c, struct warden_answer *m)
+{
+        uint32_t error = (uint32_t) m->error;
+
+        code_u64(c, "order_id", &m->order_id, 1);
+        code_enum(c, "result", &m->result, 0, WARDEN_RESULT_N);
+        code_enum(c, "why", &m->why, 0, WARDEN_WHY_N);
+        require(c, "why", (m->result == WARDEN_DONE) == (m->why == WARDEN_WHY_NONE));
+        code_u32(c, "error", &error, 0, ERRNO_MAX);
+        m->error = (int32_t) error;
+        code_bool(c, &m->kept);
+}
+
+static void code_message(struct codec *c, struct warden_message *msg)
+{
+        switch (msg->kind) {
+        case WARDEN_HELLO:
+                code_program(c, msg->hello.program); /* its version is the header's */
+                return;
+        case WARDEN_ORDER:
+                code_order(c, &msg->order);
+                return;
+        case WARDEN_OUTCOME:
+                code_answer(c, &msg->outcome);
+                return;
+        case WARDEN_SETTLED:
+        case WARDEN_HELD:
+                code_u64(c, "order_id", &msg->order_id, 1);
+                return;
+        case WARDEN_PING:
+                code_u64(c, "nonce", &msg->nonce, 1);
+                return;
+        case WARDEN_STATE:
+                code_u64(c, "nonce", &msg->state.nonce, 0);
+                code_u32(c, "n_running", &msg->state.n_running, 0, UINT16_MAX);
+                code_u32(c, "can", &msg->state.can, 0, WARDEN_CAN_ALL);
+                return;
+        case WARDEN_NOTHING:
+        case WARDEN_KIND_N:
+                break;
+        }
+        require(c, "kind", false);
+}
+
+int warden_encode(const struct warden_message *msg, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
+{
+        struct warden_message m = *msg;
+        struct codec c = { .writing = true };
+        uint32_t version = msg->kind == WARDEN_HELLO ? msg->hello.version : WARDEN_VERSION;
+
+        bytes_writer_init(&c.w, buf, buf_size);
+        bytes_put_u16(&c.w, (uint16_t) version);
+        bytes_put_u16(&c.w, (uint16_t) msg->kind);
+        require(&c, "version", version > 0 && version <= UINT16_MAX);
+        code_message(&c, &m);
+        if (c.broken)
+                return error_set(err, EINVAL, "warden message %s: field %s is outside its range",
+                                 warden_kind_name(msg->kind), c.broken);
+        if (!bytes_writer_ok(&c.w))
+                return error_set(err, EMSGSIZE, "warden message %s does not fit into %zu bytes",
+                                 warden_kind_name(msg->kind), buf_size);
+        *ret_n = c.w.at;
+        return 0;
+}
+
+static int decode(struct codec *c, struct warden_message *msg, struct error *err)
+{
+        uint32_t version = bytes_get_u16(&c->r), kind = bytes_get_u16(&c->r);
+
+        if (c->r.failed)
+                return error_set(err, EBADMSG, "warden message is shorter than its header");
+        if (kind == WARDEN_HELLO)
+                msg->hello.version = version;
+        else if (version != WARDEN_VERSION)
+                return error_set(err, EPROTONOSUPPORT, "warden message has version %u, this program speaks %d", version,
+                                 WARDEN_VERSION);
+        if (kind == WARDEN_NOTHING || kind >= WARDEN_KIND_N || version == 0)
+                return error_set(err, EBADMSG, "warden message has the unknown kind %u", kind);
+        msg->kind = (enum warden_kind) kind;
+        code_message(c, msg);
+        if (c->broken)
+                return error_set(err, EBADMSG, "warden message %s: field %s is outside its range",
+                                 warden_kind_name(msg->kind), c->broken);
+        if (!bytes_reader_at_end(&c->r))
+                return error_set(err, EBADMSG, "warden message %s: %s", warden_kind_name(msg->kind),
+                                 c->r.failed ? "ends early or has a malformed field" : "has bytes after its end");
+        return 0;
+}
+
+int warden_decode(const void *data, size_t n_data, struct warden_message *ret, struct error *err)
+{
+        struct codec c = { .writing = false };
+
+        memset(ret, 0, sizeof(*ret));
+        if (n_data > WARDEN_MESSAGE_MAX)
+                return error_set(err, EBADMSG, "warden message of %zu bytes; at most %d are allowed", n_data,
+                                 WARDEN_MESSAGE_MAX);
+        bytes_reader_init(&c.r, data, n_data);
+        int r = decode(&c, ret, err);
+        if (r < 0)
+                ret->kind = WARDEN_NOTHING;
+        return r;
+}
+
+#define NAME_OR_UNKNOWN(table, value)                                                                                  \
+        ((size_t) (value) < sizeof(table) / sizeof(*(table)) && (table)[value] ? (table)[value] : "unknown")
+
+const char *warden_kind_name(enum warden_kind kind)
+{
+        static const char *const names[WARDEN_KIND_N] = {
+                [WARDEN_HELLO] = "hello", [WARDEN_ORDER] = "order", [WARDEN_OUTCOME] = "outcome",
+                [WARDEN_HELD] = "held",   [WARDEN_PING] = "ping",   [WARDEN_SETTLED] = "settled",
+                [WARDEN_STATE] = "state",
+        };
+        return NAME_OR_UNKNOWN(names, kind);
+}
+
+const char *warden_verb_name(enum warden_verb verb)
+{
+        static const char *const names[WARDEN_VERB_N] = {
+                [WARDEN_SIGNAL] = "signal",       [WARDEN_FREEZE] = "freeze",         [WARDEN_THAW] = "thaw",
+                [WARDEN_KILL_TREE] = "kill_tree", [WARDEN_CHECKPOINT] = "checkpoint", [WARDEN_LOCK] = "lock",
+                [WARDEN_RESTORE] = "restore",     [WARDEN_UNLOCK] = "unlock",
+        };
+        return NAME_OR_UNKNOWN(names, verb);
+}
+
+const char *warden_result_name(enum warden_result result)
+{
+        static const char *const names[WARDEN_RESULT_N] = {
+                [WARDEN_DONE] = "done",
+                [WARDEN_BLOCKED] = "blocked",
+                [WARDEN_FAILED] = "failed",
+        };
+        return NAME_OR_UNKNOWN(names, result);
+}
+
+static const struct {
+        const char *name, *words;
+} whys[WARDEN_WHY_N] = {
+        [WARDEN_WHY_NONE] = { "none", "done" },
+        [WARDEN_WHY_GONE] = { "gone", "the process is no longer there" },
+        [WARDEN_WHY_RECYCLED] = { "recycled", "its pid belongs to another process by now" },
+        [WARDEN_WHY_UNSEEN] = { "unseen", "who the process is cannot be seen from here" },
+        [WARDEN_WHY_OTHER_OWNER] = { "other_owner", "the process belongs to another user" },
+        [WARDEN_WHY_UID_NOT_ALLOWED] = { "uid_not_allowed",
+                                         "processes of that user are never signalled (signal_uids)" },
+        [WARDEN_WHY_PROTECTED_INIT] = { "protected_init", "it is process 1" },
+        [WARDEN_WHY_PROTECTED_KERNEL] = { "protected_kernel", "it is part of the kernel" },
+        [WARDEN_WHY_PROTECTED_LESSOR] = { "protected_lessor", "it is part of lessor, or started it" },
+        [WARDEN_WHY_PROTECTED_PROGRAM] = { "protected_program", "its program is on the protected list" },
+        [WARDEN_WHY_VERB] = { "verb", "this lessor-warden cannot do that" },
+        [WARDEN_WHY_SIGNAL] = { "signal", "lessor-warden does not send that signal" },
+        [WARDEN_WHY_NO_GRACE] = { "no_grace", "it was not asked to end (SIGTERM) long enough ago" },
+        [WARDEN_WHY_RATE] = { "rate", "too many orders at once" },
+        [WARDEN_WHY_BUSY] = { "busy", "another order on the same process is still being carried out" },
+        [WARDEN_WHY_NO_CGROUP] = { "no_cgroup", "its cgroup cannot be opened (version 2 is needed)" },
+        [WARDEN_WHY_CGROUP_NOT_MEMBER] = { "cgroup_not_member", "the process is not in that cgroup" },
+        [WARDEN_WHY_CGROUP_NOT_OURS] = { "cgroup_not_ours", "lessor did not make that cgroup for that user" },
+        [WARDEN_WHY_CGROUP_HAS_OTHERS] = { "cgroup_has_others", "a process in that cgroup may not be signalled" },
+        [WARDEN_WHY_KERNEL_TOO_OLD] = { "kernel_too_old", "the kernel has no pidfd signals (Linux 5.3 is needed)" },
+        [WARDEN_WHY_SYSTEM] = { "system", "a system call failed" },
+        [WARDEN_WHY_UNKILLABLE] = { "unkillable", "it lives after three SIGKILLs: it hangs in the kernel" },
+        [WARDEN_WHY_NOT_FROZEN] = { "not_frozen", "it did not stand still in time and goes on" },
+        [WARDEN_WHY_LOST] = { "lost", "lessor-warden ended in the middle: whether it was done is not known" },
+        [WARDEN_WHY_AWAY] = { "hands_away", "lessor-warden is not there at the moment" },
+};
+
+const char *warden_why_name(enum warden_why why)
+{
+        return (size_t) why < WARDEN_WHY_N ? whys[why].name : "unknown";
+}
+
+const char *warden_why_words(enum warden_why why)
+{
+        return (size_t) why < WARDEN_WHY_N ? whys[why].words : "unknown";
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The messages between the daemon ("brain") and lessor-warden ("hands", design 3.2), over one SOCK_SEQPACKET socket: one
+ * message per datagram, each kind of one fixed size, no text but the program's version in HELLO.
+ *
+ *   both ways       HELLO    first message of each side, once, sent without waiting for the other's. Its layout never changes,
+ *                            so that two versions can name each other; then the hands hang up
+ *   brain -> hands  ORDER    do this to that process, once
+ *                   SETTLED  what came of this order is in the brain's journal: forget it
+ *                   PING     answer with a STATE
+ *   hands -> brain  OUTCOME  what came of an order
+ *                   HELD     this order is being carried out by a helper; its OUTCOME follows
+ *                   STATE    the answer to a PING; and, with nonce 0, the end of what is told after a HELLO
+ *
+ * What the brain may rely on:
+ *  - After the HELLOs come a HELD for each order that a helper carries out and an OUTCOME for each that ended and was not
+ *    SETTLED, also from before a restart of the hands; then STATE. An order of before that is not among them is lost: whether
+ *    it was carried out is not known.
+ *  - An ORDER is answered by one OUTCOME, sooner or later. With `kept` set it comes again after each HELLO until SETTLED;
+ *    the others are said once. The same order id twice while the first is held is answered by HELD.
+ *  - The hands check every order themselves (hands/policy.h); BLOCKED means that nothing was done, FAILED that something
+ *    was tried. `why` is for programs, warden_why_words() for people.
+ *  - Anything malformed, unknown or out of place ends the connection; nothing of it is done.
+ *
+ * encode and decode keep the promises of wire/eyes.h: any bytes are safe; what is accepted is written again to the same bytes.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+
+enum {
+        WARDEN_VERSION = 1,
+        WARDEN_MESSAGE_MAX = 64,
+        WARDEN_PROGRAM_SIZE = 32, /* "0.1.0", with its NUL */
+};
+
+enum warden_kind {
+        WARDEN_NOTHING, /* 0 is no message */
+        WARDEN_HELLO,
+        WARDEN_ORDER,
+        WARDEN_OUTCOME,
+        WARDEN_SETTLED,
+        WARDEN_HELD,
+        WARDEN_PING,
+        WARDEN_STATE,
+        WARDEN_KIND_N,
+};
+
+enum warden_verb {
+        WARDEN_VERB_NONE,
+        WARDEN_SIGNAL,    /* one signal to one process */
+        WARDEN_FREEZE,    /* the cgroup, else the one process: until it stands still */
+        WARDEN_THAW,      /* the opposite */
+        WARDEN_KILL_TREE, /* SIGKILL to all of the cgroup, else to the one process: until nobody is left */
+        WARDEN_LOCK,      /* from here on: reserved for checkpoints; refused by hands that cannot */
+        WARDEN_CHECKPOINT,
+        WARDEN_RESTORE,
+        WARDEN_UNLOCK,
+        WARDEN_VERB_N,
+};
+
+enum warden_result { WARDEN_DONE, WARDEN_BLOCKED, WARDEN_FAILED, WARDEN_RESULT_N };
+
+/* Why not. Order and names are part of the wire format: append only. */
+enum warden_why {
+        WARDEN_WHY_NONE,              /* done */
+        WARDEN_WHY_GONE,              /* no such process, or dead */
+        WARDEN_WHY_RECYCLED,          /* the pid is somebody else's by now */
+        WARDEN_WHY_UNSEEN,            /* it lives, but who it is cannot be seen */
+        WARDEN_WHY_OTHER_OWNER,       /* its real uid is not the order's owner */
+        WARDEN_WHY_UID_NOT_ALLOWED,   /* the configuration lets nobody signal that owner's processes */
+        WARDEN_WHY_PROTECTED_INIT,    /* pid 1 */
+        WARDEN_WHY_PROTECTED_KERNEL,  /* a kernel thread */
+        WARDEN_WHY_PROTECTED_LESSOR,  /* the hands, the brain, or who started them */
+        WARDEN_WHY_PROTECTED_PROGRAM, /* its program is on the protected list */
+        WARDEN_WHY_VERB,              /* these hands do not know that verb */
+        WARDEN_WHY_SIGNAL,            /* not one of the signals they send */
+        WARDEN_WHY_NO_GRACE,          /* SIGKILL without a SIGTERM long enough ago */
+        WARDEN_WHY_RATE,              /* too many orders at once */
+        WARDEN_WHY_BUSY,              /* a helper already works on that process or cgroup, or all helpers are busy */
+        WARDEN_WHY_NO_CGROUP,         /* no cgroup v2 here, or the folder cannot be opened */
+        WARDEN_WHY_CGROUP_NOT_MEMBER, /* the process is not in that cgroup */
+        WARDEN_WHY_CGROUP_NOT_OURS,   /* not a folder that lessor made, or not of that owner */
+        WARDEN_WHY_CGROUP_HAS_OTHERS, /* somebody lives in it who may not be signalled */
+        WARDEN_WHY_KERNEL_TOO_OLD,    /* no pidfd_open or pidfd_send_signal */
+        WARDEN_WHY_SYSTEM,            /* a system call failed: errno says which way */
+        WARDEN_WHY_UNKILLABLE,        /* lives after three SIGKILLs */
+        WARDEN_WHY_NOT_FROZEN,        /* did not stand still in time; was thawed again */
+        WARDEN_WHY_LOST,              /* hands or helper ended in the middle: what was done is not known */
+        WARDEN_WHY_AWAY,              /* the brain's own: there are no hands at the moment */
+        WARDEN_WHY_N,
+};
+
+enum {
+        WARDEN_CAN_CGROUP = 1 << 0,      /* there is a cgroup v2 hierarchy */
+        WARDEN_CAN_CGROUP_KILL = 1 << 1, /* with cgroup.kill */
+        WARDEN_CAN_ALL = (1 << 2) - 1,
+};
+
+struct warden_hello {
+        uint32_t version;                  /* WARDEN_VERSION of the sender */
+        char program[WARDEN_PROGRAM_SIZE]; /* its program's version, printable ASCII */
+};
+
+struct warden_order {
+        uint64_t order_id;     /* not 0 */
+        enum warden_verb verb; /* not NONE */
+        uint32_t signal;       /* 1 … 64 for SIGNAL, else 0 */
+        uint32_t pid;          /* not 0; with the next two: who was audited */
+        uint64_t start_ticks;
+        uint64_t
+                pidfd_inode; /* st_ino of a pidfd of it; 0 = not known. Unique since Linux 6.9, else the same for all */
+        uint32_t owner_uid;
+        uint64_t cgroup_id; /* inode of the folder the process is in or below; 0 = only the one process */
+        uint32_t reason;    /* the core's rule, for the log */
+};
+
+struct warden_answer {
+        uint64_t order_id;
+        enum warden_result result;
+        enum warden_why why; /* NONE exactly when done */
+        int32_t error;       /* errno behind it, 0 = none */
+        bool kept;           /* the hands remember it until SETTLED */
+};
+
+struct warden_state {
+        uint64_t nonce; /* of the PING; 0 = after HELLO */
+        uint32_t n_running;
+        uint32_t can; /* WARDEN_CAN_… */
+};
+
+struct warden_message {
+        enum warden_kind kind; /* which of these is meant */
+        union {
+                struct warden_hello hello;
+                struct warden_order order;
+                struct warden_answer outcome;
+                struct warden_state state;
+                uint64_t order_id; /* SETTLED, HELD; not 0 */
+                uint64_t nonce;    /* PING; not 0 */
+        };
+};
+
+int warden_encode(const struct warden_message *msg, void *buf, size_t buf_size, size_t *ret_n, struct error *err);
+/* A HELLO of any version is accepted; anything else of another version is -EPROTONOSUPPORT. */
+int warden_decode(const void *data, size_t n_data, struct warden_message *ret, struct error *err);
+
+/* Words for logs and JSON ("kill_tree", "no_grace"); never NULL. */
+const char *warden_kind_name(enum warden_kind kind);
+const char *warden_verb_name(enum warden_verb verb);
+const char *warden_result_name(enum warden_result result);
+const char *warden_why_name(enum warden_why why);
+/* The same for a person: "its program is on the protected list". */
+const char *warden_why_words(enum warden_why why);
