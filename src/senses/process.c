@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mask.h"
 #include "senses/proc.h"
 
 enum {
@@ -187,6 +188,7 @@ static void collect_facts(const struct process_source *src, int pid_fd, const st
         collect_cgroup(src, pid_fd, p);
         if (proc_read(pid_fd, "cmdline", p->cmdline, sizeof(p->cmdline), &n, &p->cmdline_cut) == 0)
                 p->n_cmdline = (uint32_t) n;
+        (void) mask_arguments(p->cmdline, p->n_cmdline); /* before anybody sees it: nothing else here reads one */
         collect_token(pid_fd, p);
         collect_ancestors(src, p);
 }
