@@ -21,6 +21,8 @@ enum {
         LOOK_MS = 1000,  /* between two looks at a tied wait */
         PROGRESS_MS = 1000,
         GIVE_UP_MS = 2000,
+        AGAIN_MS = 50, /* before it is asked for anew: whatever went wrong may go wrong again */
+        NO_NEWS_MS = 200,
         PATH_TEXT_MAX = 128,
 };
 
@@ -109,6 +111,7 @@ static int begin_post(struct lessor_lease *x)
                                         .max_bytes = ANSWER_MAX };
         if (!request.body)
                 return -ENOMEM;
+        x->id[0] = '\0'; /* of one that was lost */
         x->due_ms = !is_long ? clock_now_ms() + CLIENT_CALL_MS : u64_add_sat(x->deadline_ms, CLIENT_CALL_MS);
         x->peek_due_ms = is_long ? clock_now_ms() + LOOK_MS : UINT64_MAX;
         int r = link_begin(x, &x->link, &request);
@@ -223,19 +226,49 @@ static enum lessor_news ask_again(struct lessor_lease *x)
         forget_question(x);
         x->state = LESSOR_STATE_ASKED;
         go_to(x, DOING_POST);
+        x->due_ms = clock_now_ms() + AGAIN_MS;
         return LESSOR_NEWS_AGAIN;
+}
+
+/* In the queue. An answer to a long poll that says nothing new and comes before its time shall not spin us. */
+static enum lessor_news queued(struct lessor_lease *x, uint64_t rev)
+{
+        uint64_t now_ms = clock_now_ms();
+        bool is_early = x->doing == DOING_POLL && x->rev <= rev && now_ms + CLIENT_CALL_MS < x->due_ms;
+        go_to(x, DOING_POLL);
+        if (is_early)
+                x->due_ms = now_ms + NO_NEWS_MS;
+        return LESSOR_NEWS_QUEUED;
 }
 
 static enum lessor_news judge(struct lessor_lease *x, json_t *json)
 {
+        uint64_t rev = x->rev;
         lease_remember(x, json);
-        if (x->state == LESSOR_STATE_QUEUED) {
-                go_to(x, DOING_POLL);
-                return LESSOR_NEWS_QUEUED;
-        }
-        if (x->state == LESSOR_STATE_GRANTED || x->state == LESSOR_STATE_ACTIVE)
-                return granted(x);
-        return ask_again(x);
+        if (x->id[0] != '\0')
+                switch (x->state) {
+                case LESSOR_STATE_QUEUED:
+                        return queued(x, rev);
+                case LESSOR_STATE_DRAINING:
+                case LESSOR_STATE_ENDED:
+                        return ask_again(x);
+                case LESSOR_STATE_GRANTED:
+                case LESSOR_STATE_ACTIVE:
+                case LESSOR_STATE_ASKING: /* these: the answer to a repetition, after a long while */
+                case LESSOR_STATE_HELD:
+                case LESSOR_STATE_PARKED:
+                case LESSOR_STATE_THAWING:
+                case LESSOR_STATE_ORPHANED:
+                case LESSOR_STATE_STUCK:
+                case LESSOR_STATE_LOST:
+                        return granted(x);
+                case LESSOR_STATE_ASKED:
+                case LESSOR_STATE_REFUSED:
+                case LESSOR_STATE_WITHOUT:
+                case LESSOR_STATE_OTHER:
+                        break;
+                }
+        return refuse(x, failure_of_call(&x->l->client, -EPROTO));
 }
 
 /* `end` of a 410: as text, or inside an object. */
@@ -261,7 +294,7 @@ static enum lessor_news refused(struct lessor_lease *x, const struct client_answ
 
 static enum lessor_news take_collect(struct lessor_lease *x, const struct client_answer *answer)
 {
-        if (answer->status == 200) {
+        if (answer->status == 200 && lease_is_about(x, answer->body)) {
                 lease_remember(x, answer->body);
                 x->doing = DOING_NOTHING;
                 return LESSOR_NEWS_GRANTED;
@@ -283,7 +316,7 @@ enum lessor_news acquire_take(struct lessor_lease *x, const struct client_answer
                 /* a repetition, and what came of the first one is over already */
                 return is_lost(answer) && answer->status == 410 ? ask_again(x) : refused(x, answer);
         case DOING_POLL:
-                if (answer->status == 200)
+                if (answer->status == 200 && lease_is_about(x, answer->body))
                         return judge(x, answer->body);
                 return is_lost(answer) ? ask_again(x) : refused(x, answer);
         case DOING_COLLECT:

@@ -53,6 +53,10 @@ static int ask_and_remember(struct lessor_lease *x, const char *method, const ch
         r = ask(x, method, what, q, &answer, ret_again, reterr);
         if (r < 0)
                 return r;
+        if (!lease_is_about(x, answer.body)) {
+                client_answer_fini(&answer);
+                return failure_give(failure_of_call(&x->l->client, -EPROTO), reterr);
+        }
         lease_remember(x, answer.body);
         if (follows) /* what happened in between is still to be told */
                 x->rev = rev;

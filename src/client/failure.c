@@ -97,7 +97,7 @@ struct lessor_error *failure_of_answer(const struct client_answer *answer)
 
 struct lessor_error *failure_of_call(const struct client *client, int r)
 {
-        int code = client_is_away(r) ? EHOSTDOWN : r == -EPERM ? EACCES : -r;
+        int code = client_is_away(r) ? EHOSTDOWN : r == -EPERM ? EACCES : r == -EFBIG ? EPROTO : -r;
         struct lessor_error *e = make(code);
         if (e != &no_memory)
                 (void) socket_path_cure(client->socket_path, r, e->text, sizeof(e->text));

@@ -76,6 +76,8 @@ static bool is_ours(const struct lessor_lease *x, const json_t *lease)
 {
         uint64_t pid;
         const json_t *binding = json_object_get(lease, "binding");
+        if (!lease_is_about(x, lease))
+                return false;
         if (!x->owner_known)
                 return true;
         return json_is_object(binding) && (!json_amount(binding, "pid", &pid) || pid == x->owner_pid);

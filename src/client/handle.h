@@ -120,6 +120,7 @@ void request_new_key(char key[KEY_TEXT_MAX]);
 int lease_new(struct lessor *l, struct lessor_lease **ret);
 /* Take over what an answer says of it; its JSON is kept by reference. */
 void lease_remember(struct lessor_lease *x, json_t *json);
+bool lease_is_about(const struct lessor_lease *x, const json_t *json); /* does this answer tell of it? */
 void lease_say(struct lessor_lease *x, const char *text, const char *rule);
 int link_begin(struct lessor_lease *x, struct link *link, const struct http_request *request);
 void link_end(struct lessor_lease *x, struct link *link);

@@ -128,7 +128,7 @@ static int read_header(struct http_call *call, char *line, bool *length_seen, st
         const char *value = header_value(line, "Content-Length");
         if (value) {
                 uint64_t length;
-                if (*length_seen || parse_u64("Content-Length", value, 0, HTTP_BODY_MAX, &length, NULL) < 0)
+                if (*length_seen || parse_u64("Content-Length", value, 0, call->body.max_bytes, &length, NULL) < 0)
                         return error_set(err, EPROTO, "the answer's length is not a number that can be");
                 *length_seen = true;
                 if (call->framing == HTTP_UNTIL_CLOSE)
@@ -236,7 +236,7 @@ static int understand_chunk_line(struct http_call *call, bool *ret_again, struct
                 if (digit == 16)
                         break;
                 value = value * 16 + digit;
-                if (value > HTTP_BODY_MAX)
+                if (value > call->body.max_bytes)
                         return error_set(err, EPROTO, "a chunk of the answer is too large");
         }
         if (n_digits == 0 || (n_digits < n && call->in.data[n_digits] != ';' && call->in.data[n_digits] != ' '))

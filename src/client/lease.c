@@ -109,6 +109,8 @@ static enum lessor_news take(struct lessor_lease *x, int r)
                 x->away_since_ms = x->rest_ms = 0;
                 news = acquire_take(x, &answer);
                 if (was_away && x->state != LESSOR_STATE_REFUSED) {
+                        lessor_error_free(x->error);
+                        x->error = NULL;
                         x->later = news;
                         news = LESSOR_NEWS_BACK;
                 }
@@ -173,6 +175,19 @@ void lease_say(struct lessor_lease *x, const char *text, const char *rule)
         (void) text_escape(rule, strlen(rule), x->rule, sizeof(x->rule));
 }
 
+/* "L17", and never anything that would become another address behind /api/leases/. */
+static void remember_id(struct lessor_lease *x, const char *id)
+{
+        size_t n = strlen(id);
+        bool is_one = n > 1 && n < sizeof(x->id) && id[0] == 'L' && strspn(id + 1, "0123456789") == n - 1;
+        (void) snprintf(x->id, sizeof(x->id), "%s", is_one ? id : "");
+}
+
+bool lease_is_about(const struct lessor_lease *x, const json_t *json)
+{
+        return strcmp(json_text(json, "id", ""), x->id) == 0;
+}
+
 void lease_remember(struct lessor_lease *x, json_t *json)
 {
         const char *expectation = json_text(json, "expectation", "");
@@ -185,7 +200,7 @@ void lease_remember(struct lessor_lease *x, json_t *json)
         x->json_text = NULL;
         x->state = state_of(json);
         x->rev = json_amount_or(json, "rev", x->rev);
-        (void) snprintf(x->id, sizeof(x->id), "%s", json_text(json, "id", ""));
+        remember_id(x, json_text(json, "id", ""));
         (void) text_escape(expectation, strlen(expectation), x->expectation, sizeof(x->expectation));
         lease_say(x, json_text(json, "why", ""), json_text(json_object_get(json, "reason"), "rule", ""));
 }
