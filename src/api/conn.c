@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "api/conn.h"
 #include "api/routes.h"
 #include "base/log.h"
@@ -31,7 +34,7 @@ static void on_client_stirs(uv_poll_t *poll, int status, int events)
                 conn_set_state(c, CONN_READING);
                 return;
         }
-        if (c->state != CONN_WAITING && c->state != CONN_STREAMING)
+        if (c->state != CONN_WAITING && c->state != CONN_STREAMING && c->state != CONN_TURN && c->state != CONN_LATE)
                 return;
 
         /* It left while it waited. Its place is free from this turn on, not when a write fails some day. */
@@ -53,6 +56,9 @@ static void on_timer(uv_timer_t *timer)
         case CONN_ANSWERING:
                 conn_drop(c);
                 break;
+        case CONN_LATE:
+                conn_wake(c); /* its answer is ready */
+                break;
         case CONN_WAITING:
                 if (c->want == WANT_CHANGE) { /* its time is over: the lease as it is */
                         struct action nothing = { .kind = ACTION_NONE, .lease_id = c->lease_id };
@@ -62,18 +68,22 @@ static void on_timer(uv_timer_t *timer)
         case CONN_STREAMING:
                 stream_on_beat(c);
                 break;
+        case CONN_NEW:
+        case CONN_TURN:
         case CONN_STEPPING:
                 break;
         }
 }
 
-struct conn *conn_new(struct api_server *server, int fd)
+struct conn *conn_new(struct api_server *server, const struct listener *listener, int fd)
 {
         struct conn *c = calloc(1, sizeof(*c));
         if (!c)
                 return NULL;
 
         c->server = server;
+        c->listener = listener;
+        c->state = CONN_NEW;
         c->fd = fd;
         c->peer.pidfd = -1;
         if (uv_poll_init(server->loop, &c->poll, fd) != 0) {
@@ -110,8 +120,15 @@ static void set_timer(struct conn *c, uint64_t ms, uint64_t repeat_ms)
  * in the loop's epoll set beside libmicrohttpd's own: two sets, so no copy of the descriptor is needed, and it is taken
  * out again (conn_on_closed) before the descriptor is closed.
  */
+static bool is_waiting(enum conn_state state)
+{
+        return state == CONN_WAITING || state == CONN_STREAMING;
+}
+
 void conn_set_state(struct conn *c, enum conn_state state)
 {
+        c->server->n_waiting += is_waiting(state);
+        c->server->n_waiting -= is_waiting(c->state);
         c->state = state;
         if (uv_is_active((uv_handle_t *) &c->poll)) /* stopping costs a system call, also where nothing runs */
                 (void) uv_poll_stop(&c->poll);
@@ -129,8 +146,14 @@ void conn_set_state(struct conn *c, enum conn_state state)
         case CONN_ANSWERING:
                 set_timer(c, API_REQUEST_DEADLINE_MS, 0);
                 break;
+        case CONN_NEW:
         case CONN_STEPPING:
                 break;
+        case CONN_LATE:
+                set_timer(c, c->late_ms, 0);
+                (void) uv_poll_start(&c->poll, UV_DISCONNECT, on_client_stirs);
+                break;
+        case CONN_TURN:
         case CONN_WAITING:
                 (void) uv_poll_start(&c->poll, UV_DISCONNECT, on_client_stirs);
                 break;
@@ -145,6 +168,14 @@ void conn_drop(struct conn *c)
 {
         c->dead = true;
         (void) uv_timer_stop(&c->timer);
+        if (!c->mhd) { /* nobody else knows of it */
+                if (c->question)
+                        engine_cancel(c->question);
+                c->question = NULL;
+                (void) close(c->fd);
+                conn_on_closed(c);
+                return;
+        }
         (void) shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes */
         conn_wake(c);
         server_kick(c->server);
@@ -200,12 +231,28 @@ void conn_view(struct conn *c, struct view *ret)
 
 /* ---- answers ---- */
 
+/* What came of a request with a key: a lease, which is what a repetition is answered with; else nothing, and the key is
+ * free again. */
+static void settle_key(struct conn *c, unsigned status)
+{
+        struct api_server *s = c->server;
+
+        if (!c->has_key_row)
+                return;
+        c->has_key_row = false;
+        if (status < 300 && c->lease_id != 0)
+                idempotency_done(&s->keys, c->key_row, c->lease_id, status, s->host.now_ms(s->host.ctx));
+        else
+                idempotency_forget(&s->keys, c->key_row);
+}
+
 static void set_reply(struct conn *c, unsigned status, const char *type, json_t *body)
 {
         char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
         static char no_memory[] = "{\"type\":\"urn:lessor:problem:busy\",\"title\":\"out of memory\",\"status\":503}";
 
         json_decref(body);
+        settle_key(c, status);
         if (c->reply)
                 MHD_destroy_response(c->reply);
         c->reply = text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE)
@@ -249,57 +296,32 @@ enum MHD_Result conn_send_reply(struct conn *c)
         return r;
 }
 
+void conn_reply_later(struct conn *c, const struct problem *problem, uint64_t wait_ms)
+{
+        char seconds[24];
+
+        conn_reply_problem(c, problem, NULL);
+        (void) snprintf(seconds, sizeof(seconds), "%" PRIu64, (wait_ms + 999) / 1000);
+        if (c->reply)
+                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+}
+
+bool conn_may_wait(struct conn *c)
+{
+        struct api_server *s = c->server;
+        struct problem p;
+
+        if (s->n_waiting < s->options.waiting_max - (c->peer.is_admin ? 0 : 1))
+                return true;
+        problem_set(&p, 429, "limit-waiting",
+                    "%" PRIu32
+                    " requests wait already, and no more can; end some, or use mode queue and look again later",
+                    s->n_waiting);
+        conn_reply_later(c, &p, 1000);
+        return false;
+}
+
 /* ---- the request ---- */
-
-struct gather {
-        struct http_head head;
-        const struct route *route;
-        const char *unknown_query;
-};
-
-static enum MHD_Result gather_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-        struct gather *g = cls;
-
-        (void) kind;
-        if (g->head.n_headers < HTTP_HEADERS_MAX)
-                g->head.headers[g->head.n_headers] = (struct http_header){ name, value ? value : "" };
-        g->head.n_headers++;
-        return MHD_YES;
-}
-
-static enum MHD_Result gather_query(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-        struct gather *g = cls;
-
-        (void) kind;
-        (void) value;
-        if (g->route && !route_takes_query(g->route, name) && !g->unknown_query)
-                g->unknown_query = name;
-        return MHD_YES;
-}
-
-static int check_head(struct conn *c, const char *url, const char *method, uint64_t *ret_body_bytes, struct problem *p)
-{
-        struct gather g = { .head = { .may_have_body = strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0 } };
-        const union MHD_ConnectionInfo *info;
-
-        info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-        g.head.n_bytes = info ? info->header_size : 0;
-        (void) MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, gather_header, &g);
-        if (http_head_check(&g.head, ret_body_bytes, p) < 0)
-                return -1;
-        c->route = route_find(method, url, &c->lease_id, p);
-        if (!c->route)
-                return -1;
-        g.route = c->route;
-        (void) MHD_get_connection_values(c->mhd, MHD_GET_ARGUMENT_KIND, gather_query, &g);
-        if (g.unknown_query)
-                return problem_field(p, g.unknown_query, g.unknown_query, strlen(g.unknown_query),
-                                     c->route->queries[0] ? c->route->queries : "no parameters here",
-                                     "leave the parameter out, or check its spelling");
-        return 0;
-}
 
 enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method)
 {
@@ -311,15 +333,17 @@ enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method)
         c->lease_id = 0;
         c->route = NULL;
         c->early = (struct problem){ 0 };
+        c->late_ms = 0;
+        c->has_key = c->has_key_row = false;
         strbuf_init(&c->body, HTTP_BODY_MAX_BYTES);
         if (c->state != CONN_READING)
                 conn_set_state(c, CONN_READING);
 
-        if (check_head(c, url, method, &n_body, &c->early) == 0 && c->refusal.status == 0)
+        if (enter_check(c, url, method, &n_body, &c->early) == 0 && c->refusal.status == 0)
                 return MHD_YES;
         if (c->refusal.status != 0)
                 c->early = c->refusal;
-        if (n_body <= DRAIN_MAX_BYTES)
+        if (n_body <= DRAIN_MAX_BYTES || c->late_ms > 0)
                 return MHD_YES; /* a client in the middle of its body would see a broken pipe instead of the answer */
 
         /* Answered before the body is read, so libmicrohttpd closes the connection behind the answer. */
@@ -329,6 +353,117 @@ enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method)
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONNECTION, "close");
         c->dispatched = true;
         return conn_send_reply(c);
+}
+
+static bool is_within_limits(struct conn *c)
+{
+        struct api_server *s = c->server;
+        uint64_t now_ms = s->host.now_ms(s->host.ctx), wait_ms = 0;
+        struct problem p;
+
+        if (c->route->cost == 0)
+                return true;
+        if (!c->peer.is_admin)
+                wait_ms = buckets_take(&s->requests, c->peer.uid, c->route->cost, now_ms);
+        if (wait_ms > 0) {
+                problem_set(&p, 429, "limit-requests",
+                            "this user asks more often than requests_per_s in lessord.conf allows (%" PRIu32
+                            " a second, %" PRIu32 " at once); nothing was changed: wait, and try again",
+                            s->requests.per_s, s->requests.burst);
+        } else if ((wait_ms = buckets_wait_ms(&s->refusals, c->peer.uid, 1, now_ms)) > 0) {
+                problem_set(
+                        &p, 429, "limit-refusals",
+                        "so many requests of this user were refused that no more are looked at for a moment; nothing "
+                        "was changed: see what the refusals said before asking again");
+        } else {
+                return true;
+        }
+        conn_reply_later(c, &p, wait_ms);
+        return false;
+}
+
+static void reply_repeated(struct conn *c, const struct idempotency_row *row)
+{
+        struct lease *lease = world_lease_by_id(route_world(c), row->lease_id);
+
+        c->lease_id = row->lease_id;
+        if (lease)
+                route_reply_lease(c, row->status, lease);
+        else
+                story_reply_gone(c);
+        if (c->reply)
+                (void) MHD_add_response_header(c->reply, "Idempotency-Replayed", "true");
+}
+
+/* False: the answer is there, from the first time it was asked, or the reason why there is none. */
+static bool is_asked_first(struct conn *c)
+{
+        struct api_server *s = c->server;
+        struct problem p;
+
+        if (!c->has_key)
+                return true;
+        idempotency_hash(c->peer.uid, c->route->method, c->route->path, c->lease_id, c->key_text, strbuf_text(&c->body),
+                         c->body.len, &c->key);
+        switch (idempotency_begin(&s->keys, &c->key, c->peer.uid, s->host.now_ms(s->host.ctx), &c->key_row)) {
+        case IDEMPOTENCY_NEW:
+                c->has_key_row = true;
+                return true;
+        case IDEMPOTENCY_REPEATED:
+                reply_repeated(c, &s->keys.rows[c->key_row]);
+                return false;
+        case IDEMPOTENCY_BUSY:
+                problem_set(&p, 409, "idempotency-key-busy",
+                            "the first request with this Idempotency-Key has no answer yet; wait for it, or ask again "
+                            "later");
+                break;
+        case IDEMPOTENCY_OTHER_ASK:
+                problem_set(&p, 422, "idempotency-key-reused",
+                            "this Idempotency-Key was used with another body; take a new key for a new request");
+                conn_reply_problem(c, &p, NULL);
+                return false;
+        case IDEMPOTENCY_NO_ROOM:
+                problem_set(&p, 429, "limit-keys",
+                            "too many requests with an Idempotency-Key are under way; wait for some");
+                break;
+        }
+        conn_reply_later(c, &p, 1000);
+        return false;
+}
+
+static void refuse_early(struct conn *c)
+{
+        struct problem large;
+
+        if (c->early.status == 0) {
+                problem_set(&large, 413, "too-large", "the body has more than %d bytes", HTTP_BODY_MAX_BYTES);
+                conn_reply_problem(c, &large, NULL);
+                return;
+        }
+        conn_reply_problem(c, &c->early, NULL);
+        if (c->reply && (c->refusal.status != 0 || c->early.status == 413))
+                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONNECTION, "close");
+        if (c->reply && c->early.status == 401)
+                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"lessor\"");
+        if (c->late_ms > 0)
+                conn_sleep(c, CONN_LATE);
+}
+
+void conn_dispatch(struct conn *c)
+{
+        struct api_server *s = c->server;
+
+        c->dispatched = true;
+        if (c->early.status != 0 || c->too_large)
+                refuse_early(c);
+        else if (!is_within_limits(c) || !is_asked_first(c))
+                return;
+        else if (!(c->route->flags & ROUTE_HEAVY) || turns_enter(&s->turns, c->slot, c->peer.uid))
+                c->route->run(c);
+        else
+                conn_sleep(c, CONN_TURN);
+        if (s->turns.served > 0 || s->turns.n_waiting > 0)
+                server_await_turn(s);
 }
 
 void conn_submit_fact(struct conn *c, enum input_kind kind, uint64_t lease_id, enum end_reason end, uint64_t token)
@@ -359,6 +494,12 @@ void conn_end_request(struct conn *c, bool sent)
         else if (sent && c->binds_here && c->lease_id != 0)
                 conn_bind_lease(c, c->lease_id);
 
+        if (c->has_key_row)
+                idempotency_forget(&c->server->keys, c->key_row);
+        else if (!sent && c->has_key && c->gives_up) /* what it made is over, so it may be made again */
+                idempotency_forget_key(&c->server->keys, &c->key);
+        c->has_key = c->has_key_row = false;
+        turns_leave(&c->server->turns, c->slot);
         conn_await(c, 0);
         c->gives_up = c->binds_here = c->streams = false;
         c->want = WANT_NOTHING;
@@ -375,17 +516,40 @@ void conn_end_request(struct conn *c, bool sent)
                 conn_set_state(c, CONN_IDLE);
 }
 
+/* Those that ended meanwhile, by a release or their slot. */
+static void forget_ended(struct conn *c)
+{
+        struct world *w = route_world(c);
+        uint32_t kept = 0;
+
+        for (uint32_t i = 0; i < c->n_bound; i++)
+                if (world_lease_by_id(w, c->bound[i]))
+                        c->bound[kept++] = c->bound[i];
+        c->n_bound = kept;
+}
+
+static bool grow_bound(struct conn *c)
+{
+        uint32_t cap = c->cap_bound ? c->cap_bound * 2 : 4;
+        uint64_t *grown = reallocarray(c->bound, cap, sizeof(*grown));
+
+        if (!grown)
+                return false;
+        c->bound = grown;
+        c->cap_bound = cap;
+        return true;
+}
+
 void conn_bind_lease(struct conn *c, uint64_t lease_id)
 {
         if (c->n_bound == c->cap_bound) {
-                uint32_t cap = c->cap_bound ? c->cap_bound * 2 : 4;
-                uint64_t *grown = reallocarray(c->bound, cap, sizeof(*grown));
-                if (!grown) { /* a lease nobody would ever end: end it now */
+                forget_ended(c);
+                /* Half of it free, so that it is gone through rarely. */
+                if (c->n_bound * 2 >= c->cap_bound && !grow_bound(c) && c->n_bound == c->cap_bound) {
+                        /* a lease nobody would ever end: end it now */
                         conn_submit_fact(c, INPUT_OWNER_ENDED, lease_id, END_CONNECTION_CLOSED, 0);
                         return;
                 }
-                c->bound = grown;
-                c->cap_bound = cap;
         }
         c->bound[c->n_bound++] = lease_id;
 }
@@ -398,7 +562,8 @@ void conn_on_closed(struct conn *c)
                 if (world_lease_by_id(s->host.world(s->host.ctx), c->bound[i]))
                         conn_submit_fact(c, INPUT_OWNER_ENDED, c->bound[i], END_CONNECTION_CLOSED, 0);
 
-        (void) uv_poll_stop(&c->poll);
+        conn_set_state(c, CONN_NEW);
+        turns_leave(&s->turns, c->slot);
         s->awaited[c->slot] = 0;
         s->conns[c->slot] = NULL;
         s->n_conns--;

@@ -6,19 +6,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
+#include "api/bucket.h"
+#include "api/engine.h"
 #include "api/host.h"
 #include "api/http_rules.h"
+#include "api/idempotency.h"
 #include "api/lease_json.h"
 #include "api/peer.h"
 #include "api/problem.h"
 #include "api/server.h"
+#include "api/turns.h"
 #include "api/user_names.h"
 #include "api/view.h"
+#include "api/wrong_tokens.h"
 #include "base/strbuf.h"
 
+/* Commands that were refused by the core leave a record in the journal each: so many of a user's a second, and so many at
+ * once, whoever he is. 100,000 kept events last half an hour at this pace. */
+enum { REFUSALS_PER_S = 50, REFUSALS_BURST = 1000 };
+
 enum conn_state {
+        CONN_NEW,       /* its container is being asked about; libmicrohttpd does not have it yet */
         CONN_IDLE,      /* between requests */
         CONN_READING,   /* a request is coming in: deadline */
+        CONN_TURN,      /* asleep until it is its user's turn (turns.h) */
+        CONN_LATE,      /* asleep: a wrong token is answered late */
         CONN_STEPPING,  /* its input waits for the end of this turn; asleep */
         CONN_WAITING,   /* for something to happen to a lease; asleep; going away counts */
         CONN_ANSWERING, /* the answer is on its way: deadline */
@@ -35,8 +47,17 @@ enum conn_want {
 
 struct route;
 
+/* A door that is open. */
+struct listener {
+        struct api_server *server;
+        struct door door;
+        uv_poll_t poll;
+        uint8_t number;
+};
+
 struct conn {
         struct api_server *server;
+        const struct listener *listener;
         uint32_t slot;
         int fd; /* libmicrohttpd's; good until it says closed */
         struct MHD_Connection *mhd;
@@ -46,8 +67,10 @@ struct conn {
         uv_poll_t poll;   /* idle: the first byte of a request; asleep: the client left */
         uv_timer_t timer; /* whatever deadline its state has */
         uint32_t n_handles;
-        bool asleep; /* suspended in libmicrohttpd */
-        bool dead;   /* the client left, or was dropped */
+        struct engine_question *question;  /* CONN_NEW */
+        uint8_t address[WRONG_TOKENS_KEY]; /* by TCP: where from, and by which door */
+        bool asleep;                       /* suspended in libmicrohttpd */
+        bool dead;                         /* the client left, or was dropped */
 
         /* the request */
         const struct route *route;
@@ -56,7 +79,13 @@ struct conn {
         bool too_large;
         struct problem early; /* status != 0: known before the body was read, and the answer once it was */
         bool dispatched;
+        uint64_t late_ms; /* @early is a wrong token, answered so late */
         struct strbuf body;
+        bool has_key;
+        char key_text[IDEMPOTENCY_KEY_MAX + 1];
+        struct idempotency key; /* once the body is there */
+        uint32_t key_row;       /* with @has_key_row: in the table, under way */
+        bool has_key_row;
         enum conn_want want;
         enum lease_ask_mode mode;
         uint64_t token;  /* of its input; 0 = none under way */
@@ -83,29 +112,51 @@ struct api_server {
         uv_loop_t *loop;
         struct api_host host;
         struct api_options options;
-        struct MHD_Daemon *mhd;
-        uv_poll_t listen_poll, mhd_poll;
+        struct http { /* libmicrohttpd, plain and with TLS */
+                struct MHD_Daemon *mhd;
+                uv_poll_t poll;
+        } http[2];
+        struct listener listeners[DOORS_MAX];
+        uint32_t n_listeners;
         uv_timer_t mhd_timer, accept_timer;
+        uv_prepare_t turn_begins;
+        uv_idle_t turn_goes_on; /* while somebody waits for his turn the loop does not sleep */
         bool stopping;
         bool woken; /* somebody was resumed: libmicrohttpd has to run */
         uint64_t next_token;
         struct user_names names;
         struct conn *incoming; /* while it is being handed over */
-        uint32_t n_conns;
+        uint32_t n_conns, n_waiting, n_questions;
+        struct buckets requests, refusals;
+        struct wrong_tokens wrong_tokens;
+        struct turns turns;
+        struct idempotency_table keys;
         struct conn *conns[API_CONNECTIONS_MAX];
         uint64_t awaited[API_CONNECTIONS_MAX]; /* lease that the connection in this slot waits for; 0 = none */
 };
 
+/* ---- accept.c ---- */
+void accept_start(struct api_server *server, const struct api_options *options);
+/* Closes the doors; what came in by them stays. */
+void accept_stop(struct api_server *server);
+/* It is known who this is, or that he is refused: libmicrohttpd takes over. */
+void accept_hand_over(struct conn *c);
+
 /* ---- server.c ---- */
+void server_run_http(struct api_server *server);
+/* Somebody was served who takes turns, or waits for his: a turn of the loop has a beginning. */
+void server_await_turn(struct api_server *server);
 /* libmicrohttpd has something to do that no descriptor tells: let it, soon (its own wake-up is silent without a thread of
  * its own). */
 void server_kick(struct api_server *server);
 
 /* ---- conn.c ---- */
-struct conn *conn_new(struct api_server *server, int fd);
+struct conn *conn_new(struct api_server *server, const struct listener *listener, int fd);
 void conn_free_later(struct conn *c);
 void conn_set_state(struct conn *c, enum conn_state state);
 enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method);
+/* The request is there, with its body: is he allowed so many, is it his turn, was it asked before? Then it runs. */
+void conn_dispatch(struct conn *c);
 void conn_end_request(struct conn *c, bool sent);
 /* libmicrohttpd has closed it. */
 void conn_on_closed(struct conn *c);
@@ -120,11 +171,20 @@ const char *conn_query(struct conn *c, const char *name);
 /* All of these take over the JSON and wake a sleeping connection. */
 void conn_reply(struct conn *c, unsigned status, json_t *body);
 void conn_reply_problem(struct conn *c, const struct problem *problem, json_t *extra);
+/* With Retry-After: it may be tried again then. */
+void conn_reply_later(struct conn *c, const struct problem *problem, uint64_t wait_ms);
 enum MHD_Result conn_send_reply(struct conn *c);
+/* May it wait for something to happen? False: the client was told that too many do. */
+bool conn_may_wait(struct conn *c);
 void conn_view(struct conn *c, struct view *ret);
 /* A fact that only this connection knows: its client left, its lease is collected. Never refused. */
 void conn_submit_fact(struct conn *c, enum input_kind kind, uint64_t lease_id, enum end_reason end, uint64_t token);
 void conn_bind_lease(struct conn *c, uint64_t lease_id);
+
+/* ---- enter.c ---- */
+/* Who asks, and may he ask this here? Every request anew: by TCP a connection is nobody's, and each request has its token.
+ * -1 with *reterr. */
+int enter_check(struct conn *c, const char *url, const char *method, uint64_t *ret_body_bytes, struct problem *reterr);
 
 /* ---- stream.c ---- */
 void stream_begin(struct conn *c, uint64_t after, uint64_t lease_id);

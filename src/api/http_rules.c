@@ -12,17 +12,30 @@ static bool is_port(const char *text)
         return parse_u64("port", text, 1, 65535, &port, NULL) == 0;
 }
 
-bool http_host_is_ours(const char *host)
+/* @name with any port behind it, or with none; where @name has a port itself, that one. */
+static bool host_is(const char *host, const char *name, size_t n)
+{
+        return strncasecmp(host, name, n) == 0 && (host[n] == '\0' || (host[n] == ':' && is_port(host + n + 1)));
+}
+
+bool http_host_is_ours(const char *host, bool by_tcp, const char *hosts)
 {
         static const char *const names[] = { "localhost", "127.0.0.1", "[::1]", "lessor" };
+        size_t n_names = sizeof(names) / sizeof(names[0]);
 
         if (host[0] == '\0')
-                return true;
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-                size_t n = strlen(names[i]);
-                if (strncasecmp(host, names[i], n) == 0 &&
-                    (host[n] == '\0' || (host[n] == ':' && is_port(host + n + 1))))
+                return !by_tcp;
+        if (by_tcp) /* a name without a dot is one that somebody's name server may answer for */
+                n_names--;
+        for (size_t i = 0; i < n_names; i++)
+                if (host_is(host, names[i], strlen(names[i])))
                         return true;
+        for (const char *at = hosts ? hosts : ""; *at;) {
+                size_t n = strcspn(at, " \t,");
+                if (n > 0 && host_is(host, at, n))
+                        return true;
+                at += n;
+                at += strspn(at, " \t,");
         }
         return false; /* also with a trailing dot, and everything a rebinding name server could answer for */
 }
@@ -54,8 +67,8 @@ static int ambiguous(struct problem *p, const char *what)
 }
 
 struct seen {
-        const char *host, *length, *encoding, *type;
-        size_t n_host, n_length, n_encoding, n_type;
+        const char *host, *length, *encoding, *type, *authorization, *key;
+        size_t n_host, n_length, n_encoding, n_type, n_authorization, n_key;
 };
 
 static int look_at(const struct http_header *h, struct seen *seen, struct problem *p)
@@ -72,6 +85,12 @@ static int look_at(const struct http_header *h, struct seen *seen, struct proble
         } else if (strcasecmp(h->name, "Content-Type") == 0) {
                 seen->type = h->value;
                 seen->n_type++;
+        } else if (strcasecmp(h->name, "Authorization") == 0) {
+                seen->authorization = h->value;
+                seen->n_authorization++;
+        } else if (strcasecmp(h->name, "Idempotency-Key") == 0) {
+                seen->key = h->value;
+                seen->n_key++;
         } else if (strcasecmp(h->name, "Origin") == 0) {
                 return problem_set(p, 403, "forbidden-origin",
                                    "requests with an Origin come from web pages and are refused; use a program");
@@ -110,12 +129,23 @@ static int body_length(const struct seen *seen, uint64_t *ret, struct problem *p
         return 0;
 }
 
-int http_head_check(const struct http_head *head, uint64_t *ret_body_bytes, struct problem *reterr)
+/* "Bearer" and one blank or several; anything else is no token of ours, which is for the door to say. */
+static const char *bearer_of(const char *authorization)
+{
+        static const char scheme[] = "Bearer";
+        size_t n = sizeof(scheme) - 1;
+
+        if (!authorization || strncasecmp(authorization, scheme, n) != 0 || authorization[n] != ' ')
+                return NULL;
+        return authorization + n + strspn(authorization + n, " ");
+}
+
+int http_head_check(const struct http_head *head, struct http_facts *ret, struct problem *reterr)
 {
         struct seen seen = { 0 };
         struct problem first = { 0 };
 
-        *ret_body_bytes = UINT64_MAX;
+        *ret = (struct http_facts){ .body_bytes = UINT64_MAX };
         if (head->n_headers > HTTP_HEADERS_MAX || head->n_bytes > HTTP_HEAD_MAX_BYTES)
                 return problem_set(reterr, 431, "too-large",
                                    "the head of the request is larger than %d bytes or has more "
@@ -124,18 +154,29 @@ int http_head_check(const struct http_head *head, uint64_t *ret_body_bytes, stru
         for (size_t i = 0; i < head->n_headers; i++)
                 if (look_at(&head->headers[i], &seen, reterr) < 0 && first.status == 0)
                         first = *reterr;
-        if (body_length(&seen, ret_body_bytes, reterr) < 0)
+        if (body_length(&seen, &ret->body_bytes, reterr) < 0)
                 return -1;
         if (first.status != 0) {
                 *reterr = first;
                 return -1;
         }
-        if (seen.n_host > 1 || (seen.n_host == 1 && !http_host_is_ours(seen.host)))
+        if (head->by_tcp && (seen.n_host != 1 || !http_host_is_ours(seen.host, true, head->hosts)))
+                return problem_set(reterr, 403, "forbidden-host",
+                                   "the Host header must be localhost, 127.0.0.1, [::1] or a name that tcp_hosts "
+                                   "(metrics_hosts) in lessord.conf lists");
+        if (!head->by_tcp &&
+            (seen.n_host > 1 || (seen.n_host == 1 && !http_host_is_ours(seen.host, false, head->hosts))))
                 return problem_set(reterr, 403, "forbidden-host",
                                    "the Host header must be localhost (or absent) on this socket");
-        if (*ret_body_bytes > 0 && !head->may_have_body)
+        if (ret->body_bytes > 0 && !head->may_have_body)
                 return problem_set(reterr, 400, "bad-request", "this method takes no body");
-        if (*ret_body_bytes > 0 && (seen.n_type != 1 || !is_json(seen.type)))
+        if (ret->body_bytes > 0 && (seen.n_type != 1 || !is_json(seen.type)))
                 return problem_set(reterr, 415, "not-json", "a body must say Content-Type: application/json");
+        if (seen.n_authorization > 1)
+                return problem_set(reterr, 400, "bad-request", "Authorization stands there twice; send one token");
+        if (seen.n_key > 1)
+                return problem_set(reterr, 400, "bad-request", "Idempotency-Key stands there twice; send one");
+        ret->bearer = bearer_of(seen.authorization);
+        ret->idempotency_key = seen.key;
         return 0;
 }

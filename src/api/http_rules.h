@@ -25,10 +25,20 @@ struct http_head {
         struct http_header headers[HTTP_HEADERS_MAX];
         size_t n_bytes;     /* of request line and headers */
         bool may_have_body; /* POST, PUT, PATCH, DELETE */
+        bool by_tcp;        /* where a web page's requests could arrive too: the Host has to be there */
+        const char *
+                hosts; /* what else a Host may be: "name" (with any port) or "name:port", blanks between; NULL: nothing */
 };
 
-/* 0, or -1 with *reterr. *ret_body_bytes, also on failure: the declared length, 0 without a body, UINT64_MAX for a chunked
- * one and where nobody can be sure. */
-int http_head_check(const struct http_head *head, uint64_t *ret_body_bytes, struct problem *reterr);
-/* Is this a name of this machine's own, as clients of a local socket write it? Exposed for its table test. */
-bool http_host_is_ours(const char *host);
+/* What of it is wanted later. Texts are those of the list. */
+struct http_facts {
+        uint64_t
+                body_bytes; /* as declared; 0 without a body, UINT64_MAX for a chunked one and where nobody can be sure */
+        const char *bearer;          /* behind "Authorization: Bearer"; NULL: there is none */
+        const char *idempotency_key; /* NULL: none */
+};
+
+/* 0, or -1 with *reterr; ret->body_bytes is good in both cases. */
+int http_head_check(const struct http_head *head, struct http_facts *ret, struct problem *reterr);
+/* Is this a name of this machine, as its clients write it? Exposed for its table test. */
+bool http_host_is_ours(const char *host, bool by_tcp, const char *hosts);

@@ -87,6 +87,8 @@ void look_lease(struct conn *c)
                 return;
         }
 
+        if (!conn_may_wait(c))
+                return;
         c->want = WANT_CHANGE;
         c->rev = after;
         conn_await(c, lease->id);

@@ -15,6 +15,12 @@ static const struct {
         { "not-json", "The body must be JSON" },
         { "forbidden-origin", "Requests from web pages are refused" },
         { "forbidden-host", "The Host header is not ours" },
+        { "token-missing", "A token is needed here" },
+        { "token-wrong", "This token is not the one" },
+        { "token-in-address", "A token must not stand in an address" },
+        { "reads-only", "This caller may only look" },
+        { "not-admin", "This is for administrators" },
+        { "forbidden-container", "This container is not allowed to ask" },
         { "forbidden-caller", "This caller may not use this daemon" },
         { "not-yours", "That process belongs to somebody else" },
         { "not-owner", "The lease belongs to somebody else" },
@@ -33,6 +39,12 @@ static const struct {
         { "store-unavailable", "The journal cannot be written" },
         { "busy", "The daemon cannot take this now" },
         { "limit-connections", "Too many connections" },
+        { "limit-waiting", "Too many requests wait" },
+        { "limit-requests", "Too many requests a second" },
+        { "limit-refusals", "Too many requests were refused" },
+        { "limit-keys", "Too many requests with a key are under way" },
+        { "idempotency-key-busy", "The first request with this key has no answer yet" },
+        { "idempotency-key-reused", "The key was used with another body" },
 };
 
 const char *problem_title(const char *type)

@@ -11,18 +11,18 @@
 /* ---- the table ---- */
 
 static const struct route routes[] = {
-        { "GET", "/healthz", "", look_health },
-        { "GET", "/api/status", "", look_status },
-        { "GET", "/api/devices", "", look_devices },
-        { "GET", "/api/queue", "", look_queue },
-        { "GET", "/api/leases", "", look_leases },
-        { "POST", "/api/leases", "", ask_lease },
-        { "GET", "/api/leases/*", " after wait_ms ", look_lease },
-        { "DELETE", "/api/leases/*", "", ask_release },
-        { "POST", "/api/leases/*/activate", "", ask_activate },
-        { "POST", "/api/leases/*/renew", "", ask_renew },
-        { "GET", "/api/events", " after lease limit ", story_events },
-        { "GET", "/api/why/*", "", story_why },
+        { "GET", "/healthz", "", look_health, ROUTE_METRICS, 0 },
+        { "GET", "/api/status", "", look_status, ROUTE_HEAVY, 0 },
+        { "GET", "/api/devices", "", look_devices, ROUTE_HEAVY, 0 },
+        { "GET", "/api/queue", "", look_queue, ROUTE_HEAVY, 0 },
+        { "GET", "/api/leases", "", look_leases, ROUTE_HEAVY, 0 },
+        { "POST", "/api/leases", "", ask_lease, ROUTE_CHANGES | ROUTE_KEYED, 1 },
+        { "GET", "/api/leases/*", " after wait_ms ", look_lease, 0, 0 },
+        { "DELETE", "/api/leases/*", "", ask_release, ROUTE_CHANGES, 1 },
+        { "POST", "/api/leases/*/activate", "", ask_activate, ROUTE_CHANGES | ROUTE_KEYED, 1 },
+        { "POST", "/api/leases/*/renew", "", ask_renew, ROUTE_CHANGES | ROUTE_KEYED, 1 },
+        { "GET", "/api/events", " after lease limit ", story_events, ROUTE_HEAVY, 0 },
+        { "GET", "/api/why/*", "", story_why, ROUTE_HEAVY, 0 },
 };
 
 /* 1: it matches; 0: it does not; -1: it does, but '*' is no lease id. */
@@ -109,12 +109,39 @@ int route_query_u64(struct conn *c, const char *name, uint64_t min, uint64_t max
         return -1;
 }
 
+/* What depends on the caller alone; everything else is for the core to say. */
+static bool may_submit(struct conn *c, const struct input *input, enum conn_want want)
+{
+        struct problem p = { 0 };
+        bool waits = want == WANT_LEASE && c->mode == LEASE_ASK_WAIT;
+        bool gives_up = c->gives_up, binds_here = c->binds_here;
+
+        c->gives_up = c->binds_here = false;
+        if (input->kind == INPUT_REQUEST)
+                (void) peer_may_ask(&c->peer, &input->request, &p);
+        else if (input->kind == INPUT_CHANGE && (input->change.what & CHANGE_PRIORITY))
+                (void) peer_may_have_priority(&c->peer, input->change.priority, &p);
+        if (p.status != 0) {
+                conn_reply_problem(c, &p, NULL);
+                return false;
+        }
+        if (waits && !conn_may_wait(c))
+                return false;
+        c->gives_up = gives_up;
+        c->binds_here = binds_here;
+        return true;
+}
+
 void route_submit(struct conn *c, struct input *input, uint64_t *token, enum conn_want want)
 {
         struct api_server *s = c->server;
         struct error err = { 0 };
         struct problem p;
 
+        if (!may_submit(c, input, want))
+                return;
+        if (input->kind == INPUT_REQUEST && c->has_key)
+                input->request.idempotency = c->key;
         *token = c->token = s->next_token++ * API_CONNECTIONS_MAX + c->slot;
         input->now_ms = s->host.now_ms(s->host.ctx);
         int r = s->host.submit(s->host.ctx, input, &err);

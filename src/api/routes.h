@@ -12,11 +12,21 @@
  */
 #include "api/conn.h"
 
+enum {
+        ROUTE_CHANGES = 1 << 0, /* counts against what its user may do a second (cost); never for who only reads */
+        ROUTE_ADMIN = 1 << 1,   /* for administrators alone */
+        ROUTE_METRICS = 1 << 2, /* may be asked at the metrics door as well */
+        ROUTE_HEAVY = 1 << 3,   /* its answer is long: users take turns (turns.h) */
+        ROUTE_KEYED = 1 << 4,   /* takes an Idempotency-Key */
+};
+
 struct route {
         const char *method;
         const char *path;    /* '*' stands for a lease id, which is in conn->lease_id then */
         const char *queries; /* names of its query parameters, with blanks around each */
         void (*run)(struct conn *c);
+        unsigned flags; /* ROUTE_… */
+        uint32_t cost;  /* tokens of the user's bucket, with ROUTE_CHANGES */
 };
 
 /* NULL with a problem: 404, or 405. */

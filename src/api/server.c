@@ -12,38 +12,45 @@
 #include "base/log.h"
 
 enum {
-        ACCEPT_AT_ONCE = 64,          /* a turn, so that a flood of connections does not keep out everything else */
-        ACCEPT_PAUSE_MS = 100,        /* when descriptors ran out */
         MHD_MEMORY_BYTES = 16 * 1024, /* a connection's pool: an 8 KiB head, room to say 431 about a larger one */
+        HTTP_PLAIN = 0,
+        HTTP_TLS = 1,
 };
 
 /* ---- libmicrohttpd on our loop ---- */
-
-static void run_http(struct api_server *s);
 
 static void on_http_ready(uv_poll_t *poll, int status, int events)
 {
         (void) status;
         (void) events;
-        run_http(poll->data);
+        server_run_http(poll->data);
 }
 
 static void on_http_timer(uv_timer_t *timer)
 {
-        run_http(timer->data);
+        server_run_http(timer->data);
 }
 
-/* Its epoll set is edge-triggered inside: what it left half done is told by a timeout only, not by a descriptor. */
-static void run_http(struct api_server *s)
+/* Its epoll sets are edge-triggered inside: what it left half done is told by a timeout only, not by a descriptor. */
+void server_run_http(struct api_server *s)
 {
-        MHD_UNSIGNED_LONG_LONG ms;
+        MHD_UNSIGNED_LONG_LONG ms, soonest = 0;
+        bool any = false;
 
-        if (!s->mhd)
+        if (s->stopping)
                 return;
         s->woken = false;
-        (void) MHD_run(s->mhd);
-        if (MHD_get_timeout(s->mhd, &ms) == MHD_YES)
-                (void) uv_timer_start(&s->mhd_timer, on_http_timer, ms, 0);
+        for (size_t i = 0; i < 2; i++) {
+                if (!s->http[i].mhd)
+                        continue;
+                (void) MHD_run(s->http[i].mhd);
+                if (MHD_get_timeout(s->http[i].mhd, &ms) == MHD_YES) {
+                        soonest = !any || ms < soonest ? ms : soonest;
+                        any = true;
+                }
+        }
+        if (any || s->woken) /* one of them may have woken a connection of the other */
+                (void) uv_timer_start(&s->mhd_timer, on_http_timer, s->woken ? 0 : soonest, 0);
         else
                 (void) uv_timer_stop(&s->mhd_timer);
 }
@@ -115,23 +122,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
                 *n_upload = 0;
                 return MHD_YES;
         }
-        if (!c->dispatched) {
-                c->dispatched = true;
-                if (c->early.status != 0) {
-                        conn_reply_problem(c, &c->early, NULL);
-                        if (c->reply && (c->refusal.status != 0 || c->early.status == 413))
-                                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONNECTION, "close");
-                } else if (c->too_large) {
-                        struct problem p;
-                        problem_set(&p, 413, "too-large", "the body has more than %d bytes", HTTP_BODY_MAX_BYTES);
-                        conn_reply_problem(c, &p, NULL);
-                } else {
-                        c->route->run(c);
-                }
-        }
+        if (!c->dispatched)
+                conn_dispatch(c);
+        if (c->asleep && !c->dead)
+                return MHD_YES;
         if (c->reply)
                 return conn_send_reply(c);
-        return c->dead || !c->asleep ? MHD_NO : MHD_YES;
+        return MHD_NO;
 }
 
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode code)
@@ -145,145 +142,164 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request, 
                 conn_end_request(c, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 }
 
-/* ---- accepting ---- */
+/* ---- turns (turns.h) ---- */
 
-/* Said before there is a connection object, in one piece, to a client that may be writing meanwhile. */
-static void turn_away(int fd, const char *words)
+static void on_turn_goes_on(uv_idle_t *idle)
 {
-        char body[400], answer[700];
-
-        int n_body = snprintf(body, sizeof(body),
-                              "{\"type\":\"urn:lessor:problem:limit-connections\",\"title\":\"Too many connections\","
-                              "\"status\":429,\"detail\":\"%s\"}",
-                              words);
-        int n = snprintf(answer, sizeof(answer),
-                         "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/problem+json\r\n"
-                         "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
-                         n_body, body);
-        (void) send(fd, answer, (size_t) n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        (void) close(fd);
+        (void) idle; /* its being active is all */
 }
 
-static uint32_t count_of_uid(const struct api_server *s, uint32_t uid)
+static void on_turn_begins(uv_prepare_t *prepare)
 {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < s->options.connections_max; i++)
-                n += s->conns[i] && s->conns[i]->peer.uid == uid;
-        return n;
+        struct api_server *s = prepare->data;
+        uint32_t slot;
+
+        turns_begin(&s->turns);
+        while (turns_next(&s->turns, &slot)) {
+                struct conn *c = s->conns[slot];
+                if (c && !c->dead)
+                        c->route->run(c);
+        }
+        if (s->turns.n_waiting == 0)
+                (void) uv_idle_stop(&s->turn_goes_on);
+        if (s->turns.n_waiting == 0 && s->turns.served == 0)
+                (void) uv_prepare_stop(prepare);
+        if (s->woken)
+                server_run_http(s);
 }
 
-static void take_connection(struct api_server *s, int fd)
+void server_await_turn(struct api_server *s)
 {
-        const struct sockaddr_un address = { .sun_family = AF_UNIX };
-        struct conn *c = conn_new(s, fd);
-
-        if (!c) {
-                turn_away(fd, "out of memory; try again");
+        if (s->stopping)
                 return;
-        }
-        /* A caller that is refused still gets its 403 through HTTP, for every request, and then the end. */
-        (void) peer_of_socket(fd, &s->options.rules, &c->peer, &c->refusal);
-
-        bool last_one = s->n_conns + 1 >= s->options.connections_max;
-        bool all_taken = s->n_conns >= s->options.connections_max;
-        if (all_taken || (last_one && !c->peer.is_admin) || count_of_uid(s, c->peer.uid) >= s->options.per_uid_max) {
-                turn_away(fd, all_taken || last_one
-                                      ? "all connections are taken (the last one is kept for an administrator); "
-                                        "close idle ones or try again"
-                                      : "this user has too many connections open; close some");
-                conn_free_later(c);
-                return;
-        }
-
-        uint32_t slot = 0;
-        while (s->conns[slot])
-                slot++;
-        c->slot = slot;
-        s->conns[slot] = c;
-        s->n_conns++;
-        s->incoming = c;
-        enum MHD_Result r = MHD_add_connection(s->mhd, fd, (const struct sockaddr *) &address, sizeof(address));
-        s->incoming = NULL;
-        if (r != MHD_YES) { /* it has closed the descriptor */
-                if (s->conns[slot] == c) {
-                        s->conns[slot] = NULL;
-                        s->n_conns--;
-                        conn_free_later(c);
-                }
-                return;
-        }
-        conn_set_state(
-                c, CONN_READING); /* who connects wants something: its first bytes may be read before we could look */
-}
-
-static void on_accept_ready(uv_poll_t *poll, int status, int events);
-
-static void on_accept_timer(uv_timer_t *timer)
-{
-        struct api_server *s = timer->data;
-        (void) uv_poll_start(&s->listen_poll, UV_READABLE, on_accept_ready);
-}
-
-static void on_accept_ready(uv_poll_t *poll, int status, int events)
-{
-        struct api_server *s = poll->data;
-
-        (void) status;
-        (void) events;
-        for (unsigned i = 0; i < ACCEPT_AT_ONCE; i++) {
-                int fd = accept4(s->options.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-                if (fd >= 0) {
-                        take_connection(s, fd);
-                        continue;
-                }
-                if (errno == EINTR || errno == ECONNABORTED)
-                        continue;
-                if (errno != EAGAIN) { /* out of descriptors or memory: leave it in the backlog for a moment */
-                        log_warning("event=accept-failed errno=%d words=\"%s\"", errno, strerror(errno));
-                        (void) uv_poll_stop(&s->listen_poll);
-                        (void) uv_timer_start(&s->accept_timer, on_accept_timer, ACCEPT_PAUSE_MS, 0);
-                }
-                break;
-        }
-        run_http(s);
+        (void) uv_prepare_start(&s->turn_begins, on_turn_begins);
+        if (s->turns.n_waiting > 0)
+                (void) uv_idle_start(&s->turn_goes_on, on_turn_goes_on);
 }
 
 /* ---- life ---- */
+
+static int start_http(struct api_server *s, size_t which, const struct api_options *options, struct error *err)
+{
+        struct http *http = &s->http[which];
+        unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+        const struct MHD_OptionItem tls[] = {
+                { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *) (uintptr_t) options->tls_cert },
+                { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *) (uintptr_t) options->tls_key },
+                { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *) (uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+                { MHD_OPTION_END, 0, NULL },
+        }, nothing[] = { { MHD_OPTION_END, 0, NULL } };
+
+        if (which == HTTP_TLS && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+                return error_set(err, ENOTSUP,
+                                 "this libmicrohttpd was built without TLS: leave out tcp_cert and tcp_key, and "
+                                 "listen on 127.0.0.1 alone");
+        http->mhd = MHD_start_daemon(
+                which == HTTP_TLS ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, on_request, s,
+                MHD_OPTION_EXTERNAL_LOGGER, log_http, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+                MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_CONNECTION_LIMIT,
+                (unsigned) options->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) MHD_MEMORY_BYTES,
+                MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_ARRAY, which == HTTP_TLS ? tls : nothing, MHD_OPTION_END);
+        if (http->mhd)
+                return 0;
+        if (which == HTTP_TLS)
+                return error_set(err, EINVAL,
+                                 "TLS cannot be started: is tcp_cert a certificate, and tcp_key its key, both as PEM?");
+        return error_set(err, ENOTSUP, "libmicrohttpd cannot be started with epoll");
+}
+
+static void watch_http(struct api_server *s, struct http *http)
+{
+        if (!http->mhd)
+                return;
+        (void) uv_poll_init(s->loop, &http->poll, MHD_get_daemon_info(http->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd);
+        http->poll.data = s;
+        (void) uv_poll_start(&http->poll, UV_READABLE, on_http_ready);
+}
+
+static void stop_http(struct http *http)
+{
+        if (!http->mhd)
+                return;
+        (void) uv_poll_stop(&http->poll);
+        uv_close((uv_handle_t *) &http->poll, NULL);
+        (void) MHD_run(http->mhd); /* those that slept notice */
+        MHD_stop_daemon(http->mhd);
+        http->mhd = NULL;
+}
+
+static void restore_keys(struct api_server *s)
+{
+        const struct world *w = s->host.world(s->host.ctx);
+
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0)
+                        idempotency_restore(&s->keys, &w->leases[i].idempotency, w->leases[i].uid, w->lease_ids[i],
+                                            w->leases[i].arrived_ms);
+}
 
 int api_server_new(struct api_server **ret, uv_loop_t *loop, const struct api_options *options,
                    const struct api_host *host, struct error *err)
 {
         struct api_server *s = calloc(1, sizeof(*s));
+        bool tls = false;
+
         if (!s)
                 return error_set(err, ENOMEM, "no memory for the API server");
-
         s->loop = loop;
         s->host = *host;
         s->options = *options;
         s->next_token = 1;
-        s->mhd = MHD_start_daemon(
-                MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-                on_request, s, MHD_OPTION_EXTERNAL_LOGGER, log_http, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_CONNECTION_LIMIT,
-                (unsigned) options->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) MHD_MEMORY_BYTES,
-                MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_END);
-        const union MHD_DaemonInfo *info = s->mhd ? MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-        if (!info) {
-                if (s->mhd)
-                        MHD_stop_daemon(s->mhd);
-                free(s);
-                return error_set(err, ENOTSUP, "libmicrohttpd cannot be started with epoll");
-        }
+        s->refusals.per_s = REFUSALS_PER_S;
+        s->refusals.burst = REFUSALS_BURST;
+        restore_keys(s);
 
-        (void) uv_poll_init(loop, &s->mhd_poll, info->epoll_fd);
-        (void) uv_poll_init(loop, &s->listen_poll, options->listen_fd);
+        for (uint32_t i = 0; i < options->n_doors; i++)
+                tls = tls || options->doors[i].tls;
+        int r = start_http(s, HTTP_PLAIN, options, err);
+        if (r == 0 && tls)
+                r = start_http(s, HTTP_TLS, options, err);
+        if (r < 0) {
+                if (s->http[HTTP_PLAIN].mhd)
+                        MHD_stop_daemon(s->http[HTTP_PLAIN].mhd);
+                free(s);
+                return r;
+        }
+        watch_http(s, &s->http[HTTP_PLAIN]);
+        watch_http(s, &s->http[HTTP_TLS]);
         (void) uv_timer_init(loop, &s->mhd_timer);
-        (void) uv_timer_init(loop, &s->accept_timer);
-        s->mhd_poll.data = s->listen_poll.data = s->mhd_timer.data = s->accept_timer.data = s;
-        (void) uv_poll_start(&s->mhd_poll, UV_READABLE, on_http_ready);
-        (void) uv_poll_start(&s->listen_poll, UV_READABLE, on_accept_ready);
+        (void) uv_prepare_init(loop, &s->turn_begins);
+        (void) uv_idle_init(loop, &s->turn_goes_on);
+        s->mhd_timer.data = s->turn_begins.data = s->turn_goes_on.data = s;
+        s->options.tls_cert = s->options.tls_key = NULL;
+        accept_start(s, options);
         *ret = s;
         return 0;
+}
+
+/* What the section says now about a container that is inside; what it was taken for no longer stands there: it has to go. */
+static bool stays_inside(struct peer *peer, const struct api_limits *limits)
+{
+        for (uint32_t i = 0; i < limits->n_containers; i++) {
+                const struct container_rule *rule = &limits->containers[i];
+                if (strcmp(rule->section, peer->section) != 0 || rule->uid != peer->uid)
+                        continue;
+                peer->priority_min = rule->priority_min;
+                return true;
+        }
+        return false;
+}
+
+void api_server_set_limits(struct api_server *s, const struct api_limits *limits)
+{
+        s->requests.per_s = limits->requests_per_s;
+        s->requests.burst = limits->requests_burst;
+        s->options.rules.containers = limits->containers;
+        s->options.rules.n_containers = limits->n_containers;
+        s->options.rules.engine_socket = limits->engine_socket;
+        for (uint32_t i = 0; i < s->options.connections_max; i++)
+                if (s->conns[i] && s->conns[i]->peer.in_container && !stays_inside(&s->conns[i]->peer, limits))
+                        conn_drop(s->conns[i]);
 }
 
 void api_server_stop(struct api_server *s)
@@ -291,21 +307,15 @@ void api_server_stop(struct api_server *s)
         if (s->stopping)
                 return;
         s->stopping = true;
-        (void) uv_poll_stop(&s->listen_poll);
-        (void) uv_poll_stop(&s->mhd_poll);
-
+        accept_stop(s);
         for (uint32_t i = 0; i < s->options.connections_max; i++)
                 if (s->conns[i])
                         conn_drop(s->conns[i]);
-        (void) MHD_run(s->mhd); /* those that slept notice */
-        MHD_stop_daemon(s->mhd);
-        s->mhd = NULL;
-
-        uv_close((uv_handle_t *) &s->listen_poll, NULL);
-        uv_close((uv_handle_t *) &s->mhd_poll, NULL);
+        stop_http(&s->http[HTTP_PLAIN]);
+        stop_http(&s->http[HTTP_TLS]);
         uv_close((uv_handle_t *) &s->mhd_timer, NULL);
-        uv_close((uv_handle_t *) &s->accept_timer, NULL);
-        (void) close(s->options.listen_fd);
+        uv_close((uv_handle_t *) &s->turn_begins, NULL);
+        uv_close((uv_handle_t *) &s->turn_goes_on, NULL);
 }
 
 void api_server_free(struct api_server *s)
@@ -332,6 +342,8 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
         for (size_t i = 0; i < n; i++) {
                 const struct action *a = &actions[i];
                 struct conn *asked = conn_of_token(s, a->token);
+                if (asked && a->kind == ACTION_REFUSED)
+                        buckets_charge(&s->refusals, asked->peer.uid, 1, s->host.now_ms(s->host.ctx));
                 if (asked)
                         route_on_action(asked, a);
                 if (a->kind == ACTION_READ)
@@ -347,7 +359,7 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
                 }
         }
         if (s->woken)
-                run_http(s);
+                server_run_http(s);
 }
 
 void api_server_on_refused(struct api_server *s, uint64_t token, int code, const char *words)

@@ -76,6 +76,8 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
 
 void stream_begin(struct conn *c, uint64_t after, uint64_t lease_id)
 {
+        if (!conn_may_wait(c))
+                return;
         c->cursor = after;
         c->lease_id = lease_id;
         c->streams = true;
@@ -92,6 +94,7 @@ void stream_begin(struct conn *c, uint64_t after, uint64_t lease_id)
         c->reply_status = MHD_HTTP_OK;
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+        conn_wake(c);
 }
 
 void stream_wake(struct conn *c)

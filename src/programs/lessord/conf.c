@@ -14,10 +14,11 @@
 #include "model/limits.h"
 #include "programs/lessord/conf.h"
 
-enum kind { KIND_SPAN, KIND_AMOUNT, KIND_COUNT32 };
+enum kind { KIND_SPAN, KIND_AMOUNT, KIND_COUNT32, KIND_TEXT /* max: its room, the NUL included */ };
 
 #define AT(field) offsetof(struct conf, field)
 #define DAY_MS UINT64_C(86400000)
+#define DOOR_TEXT(field) KIND_TEXT, AT(doors.field), 0, sizeof(((struct conf *) 0)->doors.field)
 
 static const struct key {
         const char *name;
@@ -60,12 +61,30 @@ static const struct key {
         { "poll_idle", KIND_SPAN, AT(poll_idle_ms), 10, 60000, "while there is no lease at all" },
         { "eyes_deadline", KIND_SPAN, AT(eyes_deadline_ms), 100, 60000,
           "the driver hangs when it has not answered for so long" },
+        { "socket_group", DOOR_TEXT(socket_group), "group that may use the socket of --system (gpu where it exists)" },
+        { "admin_group", DOOR_TEXT(admin_group), "its members are administrators, as root is" },
+        { "requests_per_s", KIND_COUNT32, AT(doors.requests_per_s), 0, 1000000,
+          "changes one user may ask for a second, administrators excepted; 0: any number" },
+        { "requests_burst", KIND_COUNT32, AT(doors.requests_burst), 1, 1000000, "and so many at once" },
+        { "engine_socket", DOOR_TEXT(engine_socket), "of Docker or Podman, asked which container calls" },
+        { "tcp_listen", DOOR_TEXT(tcp_listen), "address:port to serve by TCP as well" },
+        { "tcp_token_file", DOOR_TEXT(tcp_token_file), "the token of users there" },
+        { "tcp_admin_token_file", DOOR_TEXT(tcp_admin_token_file), "the token of administrators there" },
+        { "tcp_uid", DOOR_TEXT(tcp_uid), "user whom the users' token acts as; without: it only reads" },
+        { "tcp_hosts", DOOR_TEXT(tcp_hosts), "names of this machine that clients may use there" },
+        { "tcp_cert", DOOR_TEXT(tcp_cert), "certificate chain for TLS, PEM" },
+        { "tcp_key", DOOR_TEXT(tcp_key), "its key, PEM" },
+        { "metrics_listen", DOOR_TEXT(metrics_listen), "address:port for /metrics and /healthz alone" },
+        { "metrics_token_file", DOOR_TEXT(metrics_token_file), "the token to ask there" },
+        { "metrics_hosts", DOOR_TEXT(metrics_hosts), "names of this machine that clients may use there" },
 };
 enum { KEYS_N = sizeof(keys) / sizeof(keys[0]) };
 
 void conf_defaults(struct conf *conf)
 {
         *conf = (struct conf){ .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
+        conf->doors.requests_per_s = 200;
+        conf->doors.requests_burst = 1000;
         conf->wsl_margin_bytes = UINT64_C(2) << 30; /* residency was seen to fail with that much shown free */
         config_defaults(&conf->core);
 }
@@ -93,6 +112,22 @@ static void set(struct conf *conf, const struct key *key, uint64_t value)
                 memcpy(at, &v32, sizeof(v32));
         else
                 memcpy(at, &value, sizeof(value));
+}
+
+static int set_text(struct conf *conf, const struct key *key, const char *text, struct error *err)
+{
+        char safe[96];
+        size_t n = strlen(text);
+
+        if (n == 0)
+                return error_set(err, EINVAL, "%s: there is nothing behind the =; leave the line out", key->name);
+        if (n >= key->max || !text_is_plain(text, n))
+                return error_set(err, EINVAL,
+                                 "%s: %s is not allowed; allowed: a text of at most %" PRIu64
+                                 " bytes without control characters",
+                                 key->name, text_escape(text, n, safe, sizeof(safe)), key->max - 1);
+        memcpy((char *) conf + key->at, text, n + 1);
+        return 0;
 }
 
 static const char *value_text(const struct key *key, uint64_t value, char *buf, size_t size)
@@ -161,6 +196,8 @@ static int on_line(struct load *load, const char *section, const char *name, con
                 if (load->seen[i])
                         return error_set(err, EINVAL, "%s stands here a second time", name);
                 load->seen[i] = true;
+                if (keys[i].kind == KIND_TEXT)
+                        return set_text(load->conf, &keys[i], value ? value : "", err);
                 int r = parse_value(&keys[i], value ? value : "", &parsed, err);
                 if (r == 0)
                         set(load->conf, &keys[i], parsed);
@@ -250,7 +287,9 @@ void conf_print(FILE *out, const struct conf *conf)
         char text[64];
 
         for (size_t i = 0; i < KEYS_N; i++) {
-                (void) value_text(&keys[i], get(conf, &keys[i]), text, sizeof(text));
-                (void) fprintf(out, "  %-21s %-12s %s\n", keys[i].name, text, keys[i].help);
+                const char *value = keys[i].kind == KIND_TEXT
+                                            ? (const char *) conf + keys[i].at
+                                            : value_text(&keys[i], get(conf, &keys[i]), text, sizeof(text));
+                (void) fprintf(out, "  %-21s %-12s %s\n", keys[i].name, value, keys[i].help);
         }
 }

@@ -10,8 +10,30 @@
 #include "base/error.h"
 #include "model/config.h"
 
+enum { CONF_ADDRESS_MAX = 96, CONF_PATH_MAX = 256, CONF_HOSTS_MAX = 256, CONF_GROUP_MAX = 33, CONF_SOCKET_MAX = 104 };
+
+/* The ways in besides the unix socket, and who may use that one; "" = not given (programs/lessord/doors.c). */
+struct conf_doors {
+        char tcp_listen[CONF_ADDRESS_MAX]; /* "127.0.0.1:8787", "[::1]:8787" */
+        char tcp_token_file[CONF_PATH_MAX];
+        char tcp_admin_token_file[CONF_PATH_MAX];
+        char tcp_uid[CONF_GROUP_MAX]; /* user the token acts as: name or number */
+        char tcp_hosts[CONF_HOSTS_MAX];
+        char tcp_cert[CONF_PATH_MAX];
+        char tcp_key[CONF_PATH_MAX];
+        char metrics_listen[CONF_ADDRESS_MAX];
+        char metrics_token_file[CONF_PATH_MAX];
+        char metrics_hosts[CONF_HOSTS_MAX];
+        char socket_group[CONF_GROUP_MAX];
+        char admin_group[CONF_GROUP_MAX];
+        char engine_socket[CONF_SOCKET_MAX]; /* of Docker or Podman: asked for names, images and labels */
+        uint32_t requests_per_s;             /* of one user, beyond which the rest is refused; 0 = no limit */
+        uint32_t requests_burst;
+};
+
 struct conf {
         struct config core;
+        struct conf_doors doors;
         uint64_t poll_ms;          /* how often the cards are looked at while leases exist */
         uint64_t poll_busy_ms;     /* … while something waits, drains or is to be collected */
         uint64_t poll_idle_ms;     /* … while there is no lease at all */

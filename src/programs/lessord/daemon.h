@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "model/world.h"
 #include "programs/lessord/conf.h"
+#include "programs/lessord/doors.h"
 #include "programs/lessord/eyes_link.h"
 #include "programs/lessord/inputs.h"
 #include "programs/lessord/owners.h"
@@ -36,6 +37,7 @@ struct batch {
 struct daemon {
         uv_loop_t loop;
         struct conf conf;
+        struct doors doors; /* until the API has them */
         struct paths paths;
         struct process_source processes;
         struct world_clock clock;
@@ -82,6 +84,10 @@ int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error
 /* Watch the processes that the world's leases hang on; @end as for owners_sync(). Roots first: an owner that is gone leaves
  * its lease orphaned only while the command lives. */
 void turn_watch_processes(struct daemon *d, enum end_reason end);
+
+/* ---- main.c ---- */
+/* To the API, what of the configuration may change while it runs. */
+void daemon_tell_limits(struct daemon *d);
 
 /* ---- host.c ---- */
 struct api_host host_for_api(struct daemon *d);

@@ -267,25 +267,76 @@ static void on_before_sleep(uv_prepare_t *prepare)
         d->now_ms = 0;
 }
 
+/* The socket goes to its group where that may be done; where it was not asked for by name, not being able to is worth a line. */
+static int listen_for_users(struct daemon *d, int *ret_fd, struct error *err)
+{
+        struct error why;
+        bool known = false;
+        gid_t group;
+
+        if (d->paths.mode != PATHS_SYSTEM && !d->conf.doors.socket_group[0])
+                return paths_listen(&d->paths, NULL, ret_fd, err);
+        int r = doors_socket_group(&d->conf.doors, &known, &group, err);
+        if (r < 0)
+                return r;
+        if (known) {
+                r = paths_listen(&d->paths, &group, ret_fd, err);
+                if (r != -EPERM || d->conf.doors.socket_group[0])
+                        return r;
+        }
+        (void) error_set(&why, 0,
+                         known ? "this daemon is not a member of group gpu: give its unit SupplementaryGroups=gpu"
+                               : "there is no group gpu: `groupadd --system gpu` makes it, or socket_group in "
+                                 "lessord.conf names another");
+        log_warning("event=socket-group words=\"%s\"", why.msg);
+        group = getegid();
+        return paths_listen(&d->paths, &group, ret_fd, err);
+}
+
+void daemon_tell_limits(struct daemon *d)
+{
+        const struct conf_doors *conf = &d->conf.doors;
+        const struct api_limits limits = {
+                .requests_per_s = conf->requests_per_s,
+                .requests_burst = conf->requests_burst,
+                .engine_socket = conf->engine_socket[0] ? conf->engine_socket : NULL,
+        };
+        api_server_set_limits(d->api, &limits);
+}
+
 static int open_door(struct daemon *d, struct error *err)
 {
         struct api_options options = {
-                .listen_fd = -1,
+                .doors = { { .kind = DOOR_UNIX, .listen_fd = -1, .name = "unix" } },
+                .n_doors = 1,
+                .tls_cert = d->doors.cert,
+                .tls_key = d->doors.key,
                 .rules = { .processes = &d->processes,
                            .own_session = d->paths.mode != PATHS_SYSTEM,
-                           .own_uid = geteuid() },
+                           .own_uid = geteuid(),
+                           .admin_gid_known = d->doors.admin_gid_known,
+                           .admin_gid = d->doors.admin_gid,
+                           .admin_group = d->doors.admin_gid_known ? d->doors.admin_group : NULL },
                 .connections_max = connections_allowed(),
                 .per_uid_max = API_CONNECTIONS_PER_UID_MAX,
+                .waiting_max = API_WAITING_MAX,
         };
         struct api_host host = host_for_api(d);
 
-        int r = paths_listen(&d->paths, &options.listen_fd, err);
+        for (uint32_t i = 0; i < d->doors.n; i++)
+                options.doors[options.n_doors++] = d->doors.items[i];
+        int r = listen_for_users(d, &options.doors[0].listen_fd, err);
         if (r < 0)
                 return r;
         r = api_server_new(&d->api, &d->loop, &options, &host, err);
-        if (r < 0)
-                (void) close(options.listen_fd);
-        return r;
+        if (r < 0) {
+                (void) close(options.doors[0].listen_fd);
+                return r;
+        }
+        d->doors.n = 0; /* the server's now */
+        daemon_tell_limits(d);
+        doors_forget_key(&d->doors);
+        return 0;
 }
 
 static void announce(struct daemon *d)
@@ -336,6 +387,9 @@ static int start(struct daemon *d, struct error *err)
         r = paths_lock(&d->paths, d->lock_fds, err);
         if (r < 0)
                 return r;
+        r = doors_open(&d->doors, &d->conf.doors, err);
+        if (r < 0)
+                return r;
         r = process_source_init(&d->processes, "/proc", err);
         if (r < 0)
                 return r;
@@ -383,6 +437,7 @@ static void close_daemon(struct daemon *d)
                         log_warning("event=snapshot-failed words=\"%s\"", err.msg);
         }
         api_server_free(d->api);
+        doors_close(&d->doors);
         eyes_link_free(d->eyes);
         journal_close(d->journal);
         inputs_fini(&d->inputs);
@@ -416,7 +471,8 @@ static void init_loop(struct daemon *d)
 /* What was lacking may be there the next time: a service manager should try again. */
 static bool may_pass(const struct error *err)
 {
-        static const int codes[] = { ENOSPC, EDQUOT, EFBIG, ENOMEM, EMFILE, ENFILE, EAGAIN, EIO };
+        static const int codes[] = { ENOSPC, EDQUOT, EFBIG, ENOMEM,     EMFILE,
+                                     ENFILE, EAGAIN, EIO,   EADDRINUSE, EADDRNOTAVAIL };
 
         for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
                 if (err->code == codes[i])

@@ -150,7 +150,7 @@ int paths_lock(const struct paths *p, int ret_fds[2], struct error *err)
         return lock_folder(p->locks[1], p->state_dir, &ret_fds[1], err);
 }
 
-int paths_listen(const struct paths *p, int *ret_fd, struct error *err)
+int paths_listen(const struct paths *p, const gid_t *group, int *ret_fd, struct error *err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         struct stat st;
@@ -167,7 +167,9 @@ int paths_listen(const struct paths *p, int *ret_fd, struct error *err)
         memcpy(address.sun_path, p->socket, strlen(p->socket) + 1);            /* it fits: paths_find() */
         if (bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0) /* umask 0077: nobody else yet */
                 return error_errno(err, errno, "binding the socket %s", p->socket);
-        if (chmod(p->socket, p->mode == PATHS_SYSTEM ? 0660 : 0600) < 0)
+        if (group && chown(p->socket, (uid_t) -1, *group) < 0)
+                return error_errno(err, errno, "giving the socket %s to group %u", p->socket, *group);
+        if (chmod(p->socket, group ? 0660 : 0600) < 0)
                 return error_errno(err, errno, "setting the mode of %s", p->socket);
         if (listen(fd, SOCKET_BACKLOG) < 0)
                 return error_errno(err, errno, "listening on %s", p->socket);

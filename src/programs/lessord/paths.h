@@ -2,6 +2,7 @@
 #pragma once
 /* Where everything lies (design 7): one private folder with --dir, the user's own session, or the system's. */
 #include <stdbool.h>
+#include <sys/types.h>
 #include "base/error.h"
 
 enum paths_mode { PATHS_SESSION, PATHS_DIR, PATHS_SYSTEM };
@@ -24,5 +25,6 @@ int paths_make(const struct paths *paths, struct error *err);
 /* One daemon a folder, the state's too: two sessions of a user have two sockets and one journal. Open-file locks that go with
  * the process, however it ends; the descriptors stay open (-1: not needed). */
 int paths_lock(const struct paths *paths, int ret_fds[2], struct error *err);
-/* A listening, non-blocking socket; a stale one is replaced. Only while the lock is held. */
-int paths_listen(const struct paths *paths, int *ret_fd, struct error *err);
+/* A listening, non-blocking socket; a stale one is replaced. Only while the lock is held. @group: whose members may use it
+ * too (0660); NULL: nobody but us (0600). -EPERM: that group cannot be given. */
+int paths_listen(const struct paths *paths, const gid_t *group, int *ret_fd, struct error *err);
