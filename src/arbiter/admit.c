@@ -358,7 +358,7 @@ static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const 
         if (!must_tell(p, e, (enum rule) s->rule, false))
                 return;
         fill_reason(p, &why, device, e, s);
-        if (why.rule == RULE_NO_ROOM)
+        if (why.rule == RULE_NO_ROOM || why.rule == RULE_EXCLUSIVE_HOLDS)
                 reason_add_holders(&why, p->world, device, world_entry_ref(p->world, e));
         tell_wait(p, e, &why, false);
 }
@@ -446,6 +446,30 @@ static bool is_too_large(struct pass *p, struct entry *e)
         return true;
 }
 
+/*
+ * The whole of a device was asked for, and what that comes to shows late: what the driver keeps only when the device is
+ * empty, a display when it is switched on. Without following it would wait on an empty device for ever; without following
+ * upwards the more that can be had would be somebody else's, beside it.
+ */
+static void follow_whole(struct pass *p, struct entry *e)
+{
+        struct world *w = p->world;
+        struct lease *lease = world_lease_get(w, e->lease);
+        uint64_t whole_bytes = 0;
+
+        if (e->least_bytes == 0 || !lease)
+                return;
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                if ((e->devices & (UINT64_C(1) << d)) && lane_of(p, d)->usable)
+                        whole_bytes = u64_max(whole_bytes, device_whole_bytes(w, d));
+        if (whole_bytes < e->least_bytes)
+                return;
+        e->demand_bytes = lease->bytes = whole_bytes;
+        for (uint32_t i = 0; i < w->n_holders; i++)
+                if (w->holders[i].kind == HOLDER_CLAIM && ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+                        w->holders[i].reserved_bytes = u64_min(w->holders[i].reserved_bytes, whole_bytes);
+}
+
 static void look_at(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
@@ -455,6 +479,7 @@ static void look_at(struct pass *p, struct entry *e)
         uint64_t unread = 0; /* devices it would start on, but for the reading */
         uint32_t nearest = NO_DEVICE;
 
+        follow_whole(p, e);
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;

@@ -99,12 +99,42 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
         return ceiling;
 }
 
+uint64_t device_whole_bytes(const struct world *w, uint32_t device)
+{
+        uint64_t bytes = device_ceiling_bytes(w, device, NULL);
+
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                enum blocker_kind kind;
+                if (h->device != device)
+                        continue;
+                if (h->kind == HOLDER_LEASE)
+                        bytes = u64_add_sat(bytes, kept_back_bytes(h, &kind));
+                else if (h->kind == HOLDER_DISPLAY)
+                        bytes = u64_sub0(bytes, u64_sub0(h->used_bytes, h->reserved_bytes));
+        }
+        return bytes;
+}
+
+bool device_is_kept_for_ever(const struct world *w, uint32_t device)
+{
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                enum blocker_kind kind;
+                if (h->kind == HOLDER_LEASE && h->device == device && kept_back_bytes(h, &kind) != 0)
+                        return true;
+        }
+        return false;
+}
+
 static enum blocker_kind blocker_of(const struct holder *h)
 {
         if (h->protected)
                 return BLOCKER_PROTECTED;
         if (h->pinned)
                 return BLOCKER_PINNED;
+        if (h->exclusive)
+                return BLOCKER_EXCLUSIVE;
         switch ((enum holder_kind) h->kind) {
         case HOLDER_DISPLAY:
                 return BLOCKER_DISPLAY;

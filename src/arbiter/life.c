@@ -116,6 +116,9 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         if (holder_reading_is_known(h))
                 h->reserved_bytes = 0;
         h->uncollected = false;
+        h->pinned = false; /* what it was promised is over: what stays behind is in nobody's way but by its memory */
+        h->pin_end_ms = 0;
+        h->exclusive = false;
         why.rule = RULE_DRAINING;
         why.used_bytes = h->used_bytes;
         struct action *a = actions_add_lease(w, out, ACTION_DRAINING, lease, &why);

@@ -105,6 +105,8 @@ void project_start(const struct world *w, uint32_t device, const struct sums *no
         leavings.n = 0;
         *ret = (struct projection){ .at_start = *now, .start_ms = head->arrived_ms };
         const struct holder *exclusive = exclusive_holder(w, device);
+        if (exclusive && gives_way_to(w, exclusive, head_ref))
+                exclusive = NULL; /* it went ahead of this head on the promise to make room for it */
         uint64_t not_before_ms = exclusive ? end_of(w, exclusive) : 0;
         if (exclusive && not_before_ms == 0) {
                 ret->start_ms = 0;

@@ -9,7 +9,7 @@
 #include "base/number.h"
 
 /* A look takes milliseconds. Where none comes that can be used (lists that are refused), "now" is over some time. */
-enum { NO_WAIT_LOOK_MS = 5000 };
+enum { NO_WAIT_LOOK_MS = 5000, PERCENT_ALL = 100000 };
 
 void request_refuse(struct world *w, struct actions *out, const struct request *r, const struct reason *why)
 {
@@ -68,6 +68,14 @@ bool request_is_allowed(const struct world *w, const struct request *r, struct r
         return request_slot_is_allowed(w, r->quota, r->is_admin, r->slot_ms, why);
 }
 
+/* The most that this request can ever have there. */
+static uint64_t can_give_bytes(const struct world *w, const struct request *r, uint32_t device)
+{
+        if (!r->exclusive)
+                return device_ceiling_bytes(w, device, NULL);
+        return device_is_kept_for_ever(w, device) ? 0 : device_whole_bytes(w, device);
+}
+
 /* The demand in bytes against the largest ceiling; devices that can never hold it are left out of the mask. */
 static bool resolve_demand(const struct world *w, const struct request *r, uint64_t *mask, uint64_t *ret_bytes,
                            struct reason *why)
@@ -80,10 +88,10 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
                 if (!(*mask & (UINT64_C(1) << d)) || w->devices[d].health == DEVICE_PARENT)
                         continue;
                 any_known = true;
-                uint64_t ceiling = device_ceiling_bytes(w, d, NULL);
-                if (best == NO_DEVICE || ceiling > best_bytes) {
+                uint64_t gives = can_give_bytes(w, r, d);
+                if (best == NO_DEVICE || gives > best_bytes) {
                         best = d;
-                        best_bytes = ceiling;
+                        best_bytes = gives;
                 }
         }
         if (!any_known) {
@@ -92,13 +100,15 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
         }
 
         uint64_t bytes = r->bytes;
-        if (r->exclusive && bytes <= best_bytes)
+        if (r->exclusive && best_bytes == 0 && bytes == 0)
+                bytes = device_whole_bytes(w, best); /* for the answer: it is never alone there */
+        else if (r->exclusive && bytes <= best_bytes)
                 bytes = best_bytes; /* the whole of the largest: what nobody else can have a part of then */
         else if (bytes == 0)
-                bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / 100000);
+                bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / PERCENT_ALL);
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 &&
-                    bytes <= device_ceiling_bytes(w, d, NULL))
+                    bytes <= can_give_bytes(w, r, d))
                         fitting |= UINT64_C(1) << d;
         if (fitting == 0) {
                 *why = (struct reason){ .rule = RULE_NEVER_FITS,
@@ -134,7 +144,7 @@ bool request_has_room(struct world *w, const struct request *r, uint64_t bytes, 
                 asked = asked_bytes(w, *ret_user);
         if (!user)
                 *why = (struct reason){ .rule = RULE_LIMIT_USERS, .limit = USERS_MAX };
-        else if (user->n_waiting >= quota.waiting_max)
+        else if (!r->adopt && user->n_waiting >= quota.waiting_max)
                 *why = (struct reason){ .rule = RULE_LIMIT_WAITING_PER_USER, .limit = quota.waiting_max };
         else if (user->n_leases >= quota.leases_max)
                 *why = (struct reason){ .rule = RULE_LIMIT_LEASES_PER_USER, .limit = quota.leases_max };
@@ -145,7 +155,7 @@ bool request_has_room(struct world *w, const struct request *r, uint64_t bytes, 
                                         .ceiling_bytes = quota.bytes_max };
         else if (!world_has_lease_room(w))
                 *why = (struct reason){ .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
-        else if (!world_has_entry_room(w))
+        else if (!r->adopt && !world_has_entry_room(w))
                 *why = (struct reason){ .rule = RULE_LIMIT_ENTRIES, .limit = w->config.entries_max };
         return why->rule == RULE_NONE;
 }
@@ -190,6 +200,8 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
         e->lease = world_lease_ref(w, lease);
         e->user = lease->user;
         e->demand_bytes = lease->bytes;
+        if (r->exclusive)
+                e->least_bytes = u64_max(r->bytes, 1);
         e->devices = lease->devices;
         e->limit_ms = r->slot_ms;
         e->arrived_ms = w->now_ms;

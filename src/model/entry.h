@@ -45,10 +45,11 @@ struct entry {
         struct ref lease;
         uint32_t user; /* row in the world's users */
         uint64_t demand_bytes;
-        uint64_t devices;       /* bit mask */
-        uint64_t limit_ms;      /* how long it will run at most; 0 = no word on it */
-        uint64_t arrived_ms;    /* first arrival */
-        uint64_t held_ms;       /* total time on hold: does not count as waiting */
+        uint64_t least_bytes; /* exclusive: it wants the whole of a device, whatever that is now, but so much; 0: not */
+        uint64_t devices;     /* bit mask */
+        uint64_t limit_ms;    /* how long it will run at most; 0 = no word on it */
+        uint64_t arrived_ms;  /* first arrival */
+        uint64_t held_ms;     /* total time on hold: does not count as waiting */
         uint64_t held_since_ms; /* 0 = not on hold */
         uint64_t give_up_ms;    /* when its wait is over; 0 = never */
         struct ways_out ways;

@@ -79,6 +79,13 @@ struct idempotency {
         uint64_t body;
 };
 
+enum ending_told {
+        ENDING_TOLD_NOTHING,
+        ENDING_TOLD_BLOCKED,    /* it could not be tried */
+        ENDING_TOLD_UNKILLABLE, /* it was, and something does not end */
+        ENDING_TOLD_N,
+};
+
 struct lease {
         uint32_t generation;  /* of this row; survives its being emptied */
         uint8_t state;        /* enum lease_state */
@@ -91,22 +98,22 @@ struct lease {
         bool slot_warned;
         bool over_time; /* its slot is over: ranks as a filler */
         bool over_use_told;
-        bool misplaced;   /* memory of it was seen on another card, and said */
-        bool root_living; /* the command (binding.root) has not ended, as far as is known */
-        bool owner_gone;  /* its owner ended; workers may live (orphaned) */
-        bool backfilled;  /* went ahead of a head as backfill: may be reclaimed for that head */
-        bool exclusive;   /* nothing is granted beside it */
-        bool adopted;     /* over a process that ran before it: its end gives the process back */
-        bool kill_left;   /* what its command leaves behind is ended, after notice and grace */
-        bool ending;      /* its processes are being ended (arbiter/ending.c) */
-        bool ending_told; /* that this does not get on was said */
-        uint64_t id;      /* 1, 2, 3 … never reused; "L17" for people */
-        uint32_t uid;     /* owner */
-        uint32_t user;    /* row in the world's users */
-        uint64_t bytes;   /* what was asked for, resolved */
-        uint64_t devices; /* bit mask of devices it may be on */
-        uint32_t device;  /* index, once granted */
-        uint64_t slot_ms; /* --for; 0 = no limit */
+        bool misplaced;      /* memory of it was seen on another card, and said */
+        bool root_living;    /* the command (binding.root) has not ended, as far as is known */
+        bool owner_gone;     /* its owner ended; workers may live (orphaned) */
+        bool backfilled;     /* went ahead of a head as backfill: may be reclaimed for that head */
+        bool exclusive;      /* nothing is granted beside it */
+        bool adopted;        /* over a process that ran before it: its end gives the process back */
+        bool kill_left;      /* what its command leaves behind is ended, after notice and grace */
+        bool ending;         /* its processes are being ended (arbiter/ending.c) */
+        uint8_t ending_told; /* enum ending_told: what was said of its not getting on */
+        uint64_t id;         /* 1, 2, 3 … never reused; "L17" for people */
+        uint32_t uid;        /* owner */
+        uint32_t user;       /* row in the world's users */
+        uint64_t bytes;      /* what was asked for, resolved */
+        uint64_t devices;    /* bit mask of devices it may be on */
+        uint32_t device;     /* index, once granted */
+        uint64_t slot_ms;    /* --for; 0 = no limit */
         uint64_t arrived_ms;
         uint64_t granted_ms;  /* 0 = not yet */
         uint64_t active_ms;   /* 0 = not yet */

@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/size.h"
 #include "model/hand.h"
+#include "model/input.h"
 #include "model/lease.h"
 #include "model/reason.h"
 
@@ -75,6 +76,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_END_ORDERED] = "end-ordered",
         [RULE_END_BLOCKED] = "end-blocked",
         [RULE_UNKILLABLE] = "unkillable",
+        [RULE_PIN_OVER] = "pin-over",
 };
 
 const char *rule_name(enum rule rule)
@@ -90,7 +92,7 @@ const char *blocker_kind_name(enum blocker_kind kind)
                 [BLOCKER_TENANT] = "tenant",       [BLOCKER_CLAIM] = "claim",
                 [BLOCKER_STRANGER] = "stranger",   [BLOCKER_UNATTRIBUTED] = "unattributed",
                 [BLOCKER_PINNED] = "pinned",       [BLOCKER_PROTECTED] = "protected",
-                [BLOCKER_KEPT_FREE] = "kept-free",
+                [BLOCKER_KEPT_FREE] = "kept-free", [BLOCKER_EXCLUSIVE] = "exclusive",
         };
         return kind < BLOCKER_KIND_N ? names[kind] : "?";
 }
@@ -137,6 +139,7 @@ static void say_blocker(struct text *t, const struct blocker *b, uint64_t now_ms
         case BLOCKER_LEASE:
         case BLOCKER_PINNED:
         case BLOCKER_PROTECTED:
+        case BLOCKER_EXCLUSIVE:
                 if (b->kind != BLOCKER_LEASE)
                         say(t, "%s ", blocker_kind_name((enum blocker_kind) b->kind));
                 if (b->lease_id != 0)
@@ -210,7 +213,7 @@ static void say_start(struct text *t, const struct reason *r, const char *what, 
         say(t, "; %s unknown", what);
         for (uint32_t i = 0; i < r->n_blockers && i < BLOCKERS_MAX; i++) {
                 const struct blocker *b = &r->blockers[i];
-                if (b->kind == BLOCKER_LEASE && b->end_ms == 0 && b->lease_id != 0) {
+                if ((b->kind == BLOCKER_LEASE || b->kind == BLOCKER_EXCLUSIVE) && b->end_ms == 0 && b->lease_id != 0) {
                         say(t, ": L%llu gave no limit", (unsigned long long) b->lease_id);
                         return;
                 }
@@ -296,9 +299,9 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_EXCLUSIVE_HOLDS:
                 say(t, "an exclusive lease (L%llu) has the device, and nothing is granted beside it",
                     (unsigned long long) r->head_lease_id);
-                if (r->start_ms != 0)
-                        say_start(t, r, "expected start", now_ms);
-                break;
+                say_place(t, r);
+                say_start(t, r, "expected start", now_ms);
+                return;
         }
         say_place(t, r);
 }
@@ -376,9 +379,9 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                     (unsigned long long) r->head_lease_id, (unsigned long long) r->head_lease_id);
                 break;
         case RULE_NOTHING_TO_ADOPT:
-                say(t,
-                    "that process holds no memory on a device here; name the size it will need (--vram), or start it "
-                    "with `lessor run`");
+                say(t, "that process holds no memory on a device here that could be told; name the size it will need "
+                       "(--vram), or start it "
+                       "with `lessor run`");
                 break;
         case RULE_ADOPT_LEASED:
                 say(t, "that process is under lease L%llu already", (unsigned long long) r->head_lease_id);
@@ -399,6 +402,27 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "the lease is not in a state that allows this");
                 break;
         }
+}
+
+static void say_change(struct text *t, const struct reason *r, uint64_t now_ms)
+{
+        const char *lead = ": ";
+
+        say(t, "changed by request");
+        if (r->limit & CHANGE_PRIORITY) {
+                say(t, "%spriority", lead);
+                lead = ", ";
+        }
+        if (r->limit & (CHANGE_SLOT | CHANGE_EXTEND)) {
+                say(t, "%sslot", lead);
+                if (r->start_ms != 0) {
+                        say(t, ", which ends ");
+                        say_from_now(t, r->start_ms, now_ms);
+                }
+                lead = ", ";
+        }
+        if (r->limit & (CHANGE_PIN | CHANGE_UNPIN))
+                say(t, "%s%s", lead, r->limit & CHANGE_PIN ? "pinned" : "no longer pinned");
 }
 
 static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
@@ -439,7 +463,10 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, ") appeared on another device than granted; set CUDA_VISIBLE_DEVICES to the granted one");
                 break;
         case RULE_CHANGED:
-                say(t, "changed by request");
+                say_change(t, r, now_ms);
+                break;
+        case RULE_PIN_OVER:
+                say(t, "its pin has run out: it may be taken back as before");
                 break;
         case RULE_END_ORDERED:
                 say(t, "what is left of it is being ended: SIGTERM now, SIGKILL ");
@@ -512,6 +539,7 @@ static enum family family_of(unsigned rule)
         case RULE_EXCLUSIVE_HOLDS:
                 return FAMILY_WAIT;
         case RULE_CHANGED:
+        case RULE_PIN_OVER:
         case RULE_END_ORDERED:
         case RULE_END_BLOCKED:
         case RULE_UNKILLABLE:

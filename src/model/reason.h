@@ -82,6 +82,7 @@ enum rule {
         RULE_END_ORDERED, /* life: what is left of it is being ended */
         RULE_END_BLOCKED, /* life: ending it could not be tried; figures.limit is the enum hand_why */
         RULE_UNKILLABLE,
+        RULE_PIN_OVER, /* life: its pin has run out */
         RULE_N,
 };
 
@@ -97,6 +98,7 @@ enum blocker_kind {
         BLOCKER_PINNED,
         BLOCKER_PROTECTED,
         BLOCKER_KEPT_FREE, /* by configuration, whoever asks */
+        BLOCKER_EXCLUSIVE, /* a lease beside which nothing is granted */
         BLOCKER_KIND_N,
 };
 
@@ -114,7 +116,8 @@ struct reason {
         uint16_t end;       /* enum end_reason, for RULE_ENDED and RULE_DRAINING */
         uint32_t place;     /* in the queue, 1 = first */
         uint32_t n_waiting; /* entries in the queue */
-        uint32_t limit; /* of a full table; or the smallest priority allowed; or the hands' reason (enum hand_why) */
+        uint32_t limit;     /* of a full table; or the smallest priority allowed; or the hands' reason (enum hand_why);
+                       or what was changed (enum change_what) */
         uint64_t need_bytes;
         uint64_t free_bytes;    /* of the device, by 4.1 */
         uint64_t lent_bytes;    /* what the head lends on top */

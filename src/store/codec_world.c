@@ -56,7 +56,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, SINCE, adopted, (4, BOOL, 0))                                                                             \
         F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
         F(S, SINCE, ending, (4, BOOL, 0))                                                                              \
-        F(S, SINCE, ending_told, (4, BOOL, 0))                                                                         \
+        F(S, SINCE, ending_told, (4, BELOW8, ENDING_TOLD_N))                                                           \
         F(S, ID, id, 0)                                                                                                \
         F(S, U32, uid, 0)                                                                                              \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
@@ -100,6 +100,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 448)
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
         F(S, U64, demand_bytes, 0)                                                                                     \
+        F(S, SINCE, least_bytes, (4, U64, 0))                                                                          \
         F(S, U64, devices, 0)                                                                                          \
         F(S, U64, limit_ms, 0)                                                                                         \
         F(S, U64, arrived_ms, 0)                                                                                       \
@@ -112,7 +113,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 448)
         F(S, U64, start_ms, 0)                                                                                         \
         F(S, U64, block_since_ms, 0)                                                                                   \
         F(S, U64, block_until_ms, 0)
-CODEC_STRUCT(entry, ENTRY_FIELDS, 184)
+CODEC_STRUCT(entry, ENTRY_FIELDS, 192)
 
 #define HOLDER_FIELDS(F, S)                                                                                            \
         F(S, U32, generation, 0)                                                                                       \

@@ -109,7 +109,7 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->managed = l->slot_warned = l->misplaced = l->backfilled = l->over_use_told = true;
         l->kill_at_end = l->over_time = l->owner_gone = seed % 2;
         l->exclusive = l->adopted = l->kill_left = l->ending = seed % 2;
-        l->ending_told = true;
+        l->ending_told = ENDING_TOLD_BLOCKED;
         l->root_term_ms = 31;
         l->tree_kill_ms = 32;
         l->ending_again_ms = 33;
@@ -150,6 +150,7 @@ static void fill_entry(struct entry *e, uint32_t seed)
         some_ref(&e->lease, seed);
         e->user = 2;
         e->demand_bytes = 1;
+        e->least_bytes = 1;
         e->devices = 5;
         e->limit_ms = 2;
         e->arrived_ms = 3;

@@ -214,6 +214,35 @@ void scene_reading(struct scene *s, uint32_t device, uint64_t taken_ms, uint64_t
         scene_step(s, &input);
 }
 
+void scene_eyes(struct scene *s, bool answering)
+{
+        struct input input = { .kind = INPUT_EYES, .eyes = { .answering = answering, .silent_since_ms = s->now_ms } };
+
+        s->eyes_closed = !answering;
+        scene_step(s, &input);
+        for (uint32_t i = 0; answering && i < s->n_rows; i++) { /* new eyes name everybody they see */
+                const struct process *p = world_process_find(s->world, s->rows[i].identity);
+                if (!p)
+                        continue;
+                struct input named = { .kind = INPUT_PROCESS, .process = *p };
+                scene_step(s, &named);
+        }
+}
+
+void scene_config(struct scene *s)
+{
+        struct input input = { .kind = INPUT_CONFIG, .config = s->config };
+
+        scene_step(s, &input);
+}
+
+void scene_restart(struct scene *s, struct restart_facts facts)
+{
+        struct input input = { .kind = INPUT_RESTART, .restart = facts };
+
+        scene_step(s, &input);
+}
+
 uint64_t scene_s(const struct scene *s)
 {
         return (s->now_ms - SCENE_START_MS) / 1000;
@@ -246,44 +275,44 @@ void scene_wait_to_s(struct scene *s, uint64_t second)
 
 /* ---- requests and calls ---- */
 
-uint64_t scene_request(struct scene *s, struct ask ask)
+static void fill_request(struct scene *s, struct request *r, const struct ask *ask)
 {
-        struct input input = { .kind = INPUT_REQUEST };
-        struct request *r = &input.request;
-        uint64_t token = s->next_token++;
+        r->token = s->next_token++;
+        r->uid = ask->uid ? ask->uid : 1000;
+        r->is_admin = ask->admin;
+        r->no_wait = ask->no_wait;
+        r->collected = !ask->uncollected;
+        r->managed = ask->managed;
+        r->kill_at_end = ask->kill_at_end;
+        r->kill_left = ask->kill_left;
+        r->exclusive = ask->exclusive;
+        r->quota = ask->quota;
+        r->priority = ask->priority ? ask->priority : PRIORITY_NORMAL;
+        r->bytes = ask->bytes;
+        r->percent_milli = ask->percent_milli;
+        r->slot_ms = SECONDS(ask->slot_s);
+        r->wait_ms = SECONDS(ask->wait_s);
+        r->ways.named = ask->named;
+        r->ways.proven = ask->proven;
+        r->binding.kind = ask->ttl_s ? BINDING_HEARTBEAT : ask->connection ? BINDING_CONNECTION : BINDING_PROCESS;
+        r->binding.owner = identity_of(ask->pid ? ask->pid : s->next_pid++);
+        r->binding.cgroup_id = ask->cgroup_id;
+        r->binding.ttl_ms = SECONDS(ask->ttl_s);
+        if (ask->uuid)
+                (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "%s", ask->uuid);
+        if (ask->name)
+                (void) snprintf(r->name, sizeof(r->name), "%s", ask->name);
+}
 
-        if (!s->eyes_closed)
-                scene_look(s);
-        r->token = token;
-        r->uid = ask.uid ? ask.uid : 1000;
-        r->is_admin = ask.admin;
-        r->no_wait = ask.no_wait;
-        r->collected = !ask.uncollected;
-        r->managed = ask.managed;
-        r->kill_at_end = ask.kill_at_end;
-        r->priority = ask.priority ? ask.priority : PRIORITY_NORMAL;
-        r->bytes = ask.bytes;
-        r->percent_milli = ask.percent_milli;
-        r->slot_ms = SECONDS(ask.slot_s);
-        r->wait_ms = SECONDS(ask.wait_s);
-        r->ways.named = ask.named;
-        r->ways.proven = ask.proven;
-        r->binding.kind = ask.ttl_s ? BINDING_HEARTBEAT : ask.connection ? BINDING_CONNECTION : BINDING_PROCESS;
-        r->binding.owner = identity_of(ask.pid ? ask.pid : s->next_pid++);
-        r->binding.cgroup_id = ask.cgroup_id;
-        r->binding.ttl_ms = SECONDS(ask.ttl_s);
-        if (ask.uuid)
-                (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "%s", ask.uuid);
-        if (ask.name)
-                (void) snprintf(r->name, sizeof(r->name), "%s", ask.name);
-
+static uint64_t ask_core(struct scene *s, struct input *input)
+{
         size_t since = s->n_log;
-        step_alone(s, &input);
-
         unsigned n_answers = 0;
+
+        step_alone(s, input);
         for (size_t i = since; i < s->n_log; i++) {
                 const struct action *a = &s->log[i];
-                if (a->token != token ||
+                if (a->token != input->request.token ||
                     (a->kind != ACTION_GRANTED && a->kind != ACTION_QUEUED && a->kind != ACTION_REFUSED))
                         continue;
                 s->answer = *a;
@@ -296,6 +325,38 @@ uint64_t scene_request(struct scene *s, struct ask ask)
         return id;
 }
 
+uint64_t scene_request(struct scene *s, struct ask ask)
+{
+        struct input input = { .kind = INPUT_REQUEST };
+
+        if (!s->eyes_closed)
+                scene_look(s);
+        fill_request(s, &input.request, &ask);
+        return ask_core(s, &input);
+}
+
+uint64_t scene_adopt(struct scene *s, struct ask ask)
+{
+        struct input input = { .kind = INPUT_REQUEST };
+
+        assert_true(ask.pid != 0);
+        if (!s->eyes_closed)
+                scene_look(s);
+        fill_request(s, &input.request, &ask);
+        input.request.adopt = true;
+        input.request.binding.root = input.request.binding.owner;
+        return ask_core(s, &input);
+}
+
+/* The last action of @since … that has @token. */
+static void take_answer(struct scene *s, size_t since, uint64_t token)
+{
+        memset(&s->answer, 0, sizeof(s->answer));
+        for (size_t i = since; i < s->n_log; i++)
+                if (s->log[i].token == token)
+                        s->answer = s->log[i];
+}
+
 static void call(struct scene *s, enum input_kind kind, struct lease_call *c)
 {
         struct input input = { .kind = (uint8_t) kind };
@@ -303,11 +364,8 @@ static void call(struct scene *s, enum input_kind kind, struct lease_call *c)
 
         c->token = s->next_token++;
         input.call = *c;
-        memset(&s->answer, 0, sizeof(s->answer));
         step_alone(s, &input);
-        for (size_t i = since; i < s->n_log; i++)
-                if (s->log[i].token == c->token)
-                        s->answer = s->log[i];
+        take_answer(s, since, c->token);
         answer_looks(s, since);
 }
 
@@ -353,6 +411,36 @@ void scene_owner_ended(struct scene *s, uint64_t lease_id)
         call(s, INPUT_OWNER_ENDED, &c);
 }
 
+void scene_change(struct scene *s, uint64_t lease_id, struct change change)
+{
+        struct input input = { .kind = INPUT_CHANGE, .change = change };
+        size_t since = s->n_log;
+
+        input.change.token = s->next_token++;
+        input.change.lease_id = lease_id;
+        if (input.change.uid == 0)
+                input.change.uid = owner_uid(s, lease_id);
+        step_alone(s, &input);
+        take_answer(s, since, input.change.token);
+        if (s->answer.kind != ACTION_CHANGED && s->answer.kind != ACTION_REFUSED)
+                fail_msg("at %" PRIu64 " s: a change got no answer", scene_s(s));
+        answer_looks(s, since);
+}
+
+void scene_outcome(struct scene *s, const struct action *order, enum outcome outcome, enum hand_why why)
+{
+        struct input input = { .kind = INPUT_OUTCOME };
+
+        assert_non_null(order);
+        assert_int_equal(order->kind, ACTION_HAND);
+        input.outcome = (struct hand_outcome){ .order_id = order->id,
+                                               .lease_id = order->lease_id,
+                                               .process = order->process,
+                                               .outcome = (uint8_t) outcome,
+                                               .why = (uint8_t) why };
+        scene_step(s, &input);
+}
+
 /* ---- processes ---- */
 
 uint32_t scene_owner(struct scene *s, uint64_t lease_id)
@@ -365,12 +453,17 @@ uint32_t scene_owner(struct scene *s, uint64_t lease_id)
 
 uint32_t scene_process(struct scene *s, uint32_t pid, uint32_t parent_pid, uint64_t cgroup_id)
 {
+        return scene_process_of(s, 1000, pid, parent_pid, cgroup_id);
+}
+
+uint32_t scene_process_of(struct scene *s, uint32_t uid, uint32_t pid, uint32_t parent_pid, uint64_t cgroup_id)
+{
         struct input input = { .kind = INPUT_PROCESS };
 
         if (pid == 0)
                 pid = s->next_pid++;
         input.process.identity = identity_of(pid);
-        input.process.uid = 1000;
+        input.process.uid = uid;
         input.process.ppid = parent_pid ? parent_pid : 1;
         input.process.cgroup_id = cgroup_id;
         input.process.n_ancestors = 1;

@@ -89,7 +89,8 @@ struct ask {
         uint64_t slot_s;
         uint64_t wait_s;
         uint64_t ttl_s; /* a heartbeat lease with this TTL */
-        bool admin, no_wait, uncollected, managed, kill_at_end, connection;
+        uint32_t quota; /* row of the asker's */
+        bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection;
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */
         uint32_t pid;          /* the owner's; 0 = a new one */
         uint64_t cgroup_id;
@@ -112,6 +113,10 @@ void scene_look_at(struct scene *s, uint32_t device);
 /* A reading of a device made up on the spot, with no rows. */
 void scene_reading(struct scene *s, uint32_t device, uint64_t taken_ms, uint64_t used_bytes, bool settled);
 
+void scene_eyes(struct scene *s, bool answering); /* silent: nothing is read either */
+void scene_config(struct scene *s);               /* s->config is the configuration from now on */
+void scene_restart(struct scene *s, struct restart_facts facts);
+
 uint64_t scene_s(const struct scene *s);                /* seconds since the beginning */
 void scene_tick(struct scene *s);                       /* one TICK, now */
 void scene_tick_to_s(struct scene *s, uint64_t second); /* a TICK a second until then, the last at it */
@@ -121,6 +126,12 @@ void scene_wait_to_s(struct scene *s,
 /* Its lease's id (also while it waits), or 0 when it was refused. The answer stays in s->answer. */
 uint64_t scene_request(struct scene *s, struct ask ask);
 void scene_activate(struct scene *s, uint64_t lease_id, uint32_t root_pid, uint64_t cgroup_id);
+/* A lease over process ask.pid, and with ask.cgroup_id over that cgroup. Its id, or 0 when it was refused. */
+uint64_t scene_adopt(struct scene *s, struct ask ask);
+/* @change: what, and its figures; by its owner unless it names a uid. The answer stays in s->answer. */
+void scene_change(struct scene *s, uint64_t lease_id, struct change change);
+/* What came of an order to the hands. */
+void scene_outcome(struct scene *s, const struct action *order, enum outcome outcome, enum hand_why why);
 void scene_renew(struct scene *s, uint64_t lease_id);
 void scene_release(struct scene *s, uint64_t lease_id); /* by its owner */
 void scene_release_by(struct scene *s, uint64_t lease_id, uint32_t uid, bool admin);
@@ -129,6 +140,7 @@ void scene_owner_ended(struct scene *s, uint64_t lease_id); /* the binding is go
 uint32_t scene_owner(struct scene *s, uint64_t lease_id); /* pid */
 uint32_t scene_process(struct scene *s, uint32_t pid, uint32_t parent_pid,
                        uint64_t cgroup_id); /* facts; 0 = a new pid */
+uint32_t scene_process_of(struct scene *s, uint32_t uid, uint32_t pid, uint32_t parent_pid, uint64_t cgroup_id);
 void scene_process_uses(struct scene *s, uint32_t pid, uint32_t device, uint64_t bytes,
                         uint32_t flags);                             /* and a look */
 void scene_uses(struct scene *s, uint64_t lease_id, uint64_t bytes); /* its owner's process, where it was granted */
