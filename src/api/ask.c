@@ -29,6 +29,18 @@ static int resolve_device(struct conn *c, struct request *request, struct proble
         return 0;
 }
 
+int ask_fill_request(struct conn *c, struct request *request, struct problem *p)
+{
+        if (resolve_device(c, request, p) < 0)
+                return -1;
+        request->uid = c->peer.uid;
+        request->is_admin = c->peer.is_admin;
+        request->quota = limits_row(c);
+        if (request->consumer[0] == '\0')
+                (void) snprintf(request->consumer, sizeof(request->consumer), "%s", c->peer.consumer);
+        return 0;
+}
+
 void ask_lease(struct conn *c)
 {
         struct lease_ask ask;
@@ -39,7 +51,7 @@ void ask_lease(struct conn *c)
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
-        if (resolve_device(c, &ask.request, &p) < 0) {
+        if (ask_fill_request(c, &ask.request, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
@@ -50,10 +62,6 @@ void ask_lease(struct conn *c)
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
-        ask.request.uid = c->peer.uid;
-        ask.request.is_admin = c->peer.is_admin;
-        if (ask.request.consumer[0] == '\0')
-                (void) snprintf(ask.request.consumer, sizeof(ask.request.consumer), "%s", c->peer.consumer);
         c->mode = ask.mode;
         c->gives_up = ask.mode != LEASE_ASK_QUEUE;
         c->binds_here = binding->kind == BINDING_CONNECTION;

@@ -4,6 +4,7 @@
  * What the API needs of the daemon around it. The API never changes the world: it reads it between two steps, hands in
  * inputs, and is told the actions after they were committed (api_server_on_actions).
  */
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,9 @@ struct api_health {
         uint64_t started_wall_ms;
         const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
         const char *read_only_reason; /* NULL, or who owns the card */
+        const char *config_error;     /* NULL, or why lessord.conf was not taken: the last good one counts */
+        const char *hands;            /* "ok", "away" (nothing can be ended or taken back) */
+        const char *hands_words;      /* NULL, or why they are away */
 };
 
 /* One journalled action. */
@@ -48,6 +52,12 @@ struct api_event_query {
 /* Return false to stop early. */
 typedef bool api_event_fn(void *cls, const struct api_event *event);
 
+/* What would come of a request. */
+struct api_planned {
+        struct action answer; /* granted, queued or refused */
+        uint64_t bytes;       /* what it asks for, resolved; 0 = it was refused before that */
+};
+
 struct api_host {
         void *ctx;
         /* Read only, and only until control goes back to the loop. */
@@ -58,10 +68,23 @@ struct api_host {
         /* The input is copied (rows of a reading too) and stepped at the end of this turn. -EAGAIN with words: the journal
          * cannot be written just now; -ENOSPC: the disk is full. Nothing was taken then. */
         int (*submit)(void *ctx, const struct input *input, struct error *err);
+        /* False while the world is ahead of the disk (a batch is being written): nothing that shows it may be answered, and
+         * no events can be read. api_server_on_settled() tells when it is over. */
+        bool (*settled)(void *ctx);
         void (*health)(void *ctx, struct api_health *ret);
         bool (*told)(void *ctx, uint64_t lease_id, struct api_told *ret);
         /* How long ago the driver was last looked at, for this device; false = never. */
         bool (*looked_ms)(void *ctx, uint32_t device, uint64_t *ret_age_ms);
         /* Events from the journal, oldest first, at most query->limit. Negative errno with words. */
         int (*events)(void *ctx, const struct api_event_query *query, api_event_fn *each, void *cls, struct error *err);
+        /* The core asked on a copy of the world; changes nothing. False: no memory for it. */
+        bool (*plan)(void *ctx, const struct request *request, struct api_planned *ret);
+        /* Which row of model/quota.h counts for a user with these groups, and what that row is called: "everyone",
+         * "user alice", "group ml". */
+        uint32_t (*quota_row)(void *ctx, uint32_t uid, const uint32_t *gids, size_t n_gids);
+        const char *(*quota_name)(void *ctx, uint32_t row);
+        /* The configuration: what each key says (a new reference, NULL without memory), and reading it again, all of it or
+         * nothing (negative errno with words: file and line). */
+        json_t *(*config_json)(void *ctx);
+        int (*reload)(void *ctx, struct error *err);
 };

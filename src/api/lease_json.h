@@ -22,6 +22,8 @@ struct lease_ask {
         struct request request;
         enum lease_ask_mode mode;
         uint32_t bind_pid; /* "process": 0 = the caller itself */
+        uint32_t adopt_pid;
+        bool adopt_cgroup; /* and everything in its cgroup */
 };
 
 struct activate_ask {
@@ -38,6 +40,9 @@ enum {
 
 /* 0, or -1 with *reterr; *ret is written on success only. @data need not be terminated and may hold anything. */
 int lease_json_parse(const char *data, size_t n, struct lease_ask *ret, struct problem *reterr);
+/* Body of POST /api/plan: as the one above. */
+int plan_json_parse(const char *data, size_t n, struct lease_ask *ret, struct problem *reterr);
+int adopt_json_parse(const char *data, size_t n, struct lease_ask *ret, struct problem *reterr);
 /* Body of …/activate; no body at all is fine. */
 int activate_json_parse(const char *data, size_t n, struct activate_ask *ret, struct problem *reterr);
 /* Body of …/renew and of others that take nothing: none, or {}. */

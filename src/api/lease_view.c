@@ -82,6 +82,21 @@ static uint64_t lease_waited_ms(const struct view *v, const struct lease *l, con
         return entry ? entry_waited_ms(entry, v->now_ms) : l->waited_ms;
 }
 
+/* On which terms it stands. */
+static void add_terms(const struct view *v, json_t *object, const struct lease *l, const struct holder *holder)
+{
+        bool pinned = holder && holder->pinned;
+        uint64_t pin_left = pinned && holder->pin_end_ms > v->now_ms ? holder->pin_end_ms - v->now_ms : 0;
+        json_t *terms =
+                json_pack("{s:b, s:b, s:b, s:b, s:b, s:o, s:b}", "exclusive", (int) l->exclusive, "adopted",
+                          (int) l->adopted, "kill_at_end", (int) l->kill_at_end, "kill_left", (int) l->kill_left,
+                          "pinned", (int) pinned, "pin_left_ms",
+                          view_u64_or_null(pinned && holder->pin_end_ms != 0, pin_left), "ending", (int) l->ending);
+        if (terms)
+                (void) json_object_update(object, terms);
+        json_decref(terms);
+}
+
 json_t *view_lease(struct view *v, const struct lease *l)
 {
         const struct holder *holder = world_holder_get(v->world, l->holder);
@@ -114,6 +129,7 @@ json_t *view_lease(struct view *v, const struct lease *l)
         if (!object)
                 return NULL;
 
+        add_terms(v, object, l, holder);
         if (detail) {
                 (void) json_object_set_new(object, "name", view_text_or_null(l->name));
                 (void) json_object_set_new(object, "consumer", view_text_or_null(l->consumer));

@@ -6,6 +6,9 @@
  *   look.c    what is: health, status, the lists, one lease and the wait for it to change
  *   story.c   what was: events, the story of a lease, and what is said about one that is gone
  *   ask.c     what is asked for becomes an input of the core
+ *   change.c, adopt.c  the same for what lives, and for what runs already
+ *   plan.c    what would happen: the core asked without telling it
+ *   limits.c  what a user may have
  *   answer.c  what the core decided becomes the answer (route_on_action)
  *
  * Each answers by conn_reply() or conn_reply_problem(), or puts the connection to sleep until somebody does.
@@ -60,7 +63,20 @@ void story_why(struct conn *c);
 void story_reply_gone(struct conn *c);
 
 /* ---- ask.c ---- */
+/* What of a request comes from who asks, and what a text in it stands for. -1 with the problem. */
+int ask_fill_request(struct conn *c, struct request *request, struct problem *p);
 void ask_lease(struct conn *c);
 void ask_activate(struct conn *c);
 void ask_renew(struct conn *c);
 void ask_release(struct conn *c);
+
+/* ---- change.c, adopt.c, plan.c, limits.c ---- */
+void ask_change(struct conn *c);
+void ask_adopt(struct conn *c);
+void plan_lease(struct conn *c);
+void look_limits(struct conn *c);
+/* ---- config.c ---- */
+void look_config(struct conn *c);
+void ask_reload(struct conn *c);
+/* Which row of model/quota.h counts for the caller. */
+uint32_t limits_row(struct conn *c);
