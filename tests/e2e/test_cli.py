@@ -402,6 +402,22 @@ def test_acquire_waits_and_its_death_gives_up_the_place(own):
     assert own.in_state("patient", "active")["id"] == waiting.stdout.read().strip()
 
 
+@pytest.mark.parametrize("words, said", [
+    (["--gpus", "2"], "several devices is not possible yet"), (["--gpus", "0"], "--gpus"), (["--consumer", ""], "--consumer is empty"),
+    (["--consumer", "x" * 64], "64 bytes"), (["--consumer", "a\x1bb"], "control characters")])
+def test_what_cannot_be_asked_for_is_said_before_anybody_is_asked(words, said):
+    for verb, code in ((["run"], 125), (["lease", "acquire", "--vram", "1G"], 2)):
+        shown = plain(*verb, *words, *(["--", "true"] if verb == ["run"] else []))
+        assert shown.returncode == code and said in shown.stderr, shown.stderr
+
+
+def test_consumer_can_be_named(place):
+    shown = place.lessor("lease", "acquire", "--vram", "100M", "--consumer", "nightly", "--ttl", "1h", "--json")
+    lease = json.loads(shown.stdout)
+    assert lease["consumer"] == "nightly"
+    assert place.lessor("lease", "release", lease["id"]).returncode == 0
+
+
 def test_acquire_exit_codes(own):
     own.hog("holder", "3000M")
     own.in_state("holder", "active")

@@ -11,9 +11,27 @@
 #include "model/lease.h"
 #include "model/way_out.h"
 
-enum { SHOWN_MAX = 64, PID_MAX = 4194304 };
+enum { SHOWN_MAX = 64, PID_MAX = 4194304, GPUS_MAX = 64 };
 #define TTL_MIN_MS UINT64_C(1000)
 #define TTL_MAX_MS (UINT64_C(24) * 3600 * 1000)
+
+const struct option ask_options[] = {
+        { "vram", "SIZE", "how much: 1500M, 12G, 90%, all", 0, "all" },
+        { "exclusive", NULL, "a whole device with nothing else granted on it: for measurements" },
+        { "gpus", "N", "how many devices (1; more is not possible yet)", 0, "1" },
+        { "priority", "N|NAME", "1 urgent, 2 interactive, 3 normal, 4 batch, 5 filler (default 3)", 0,
+          "urgent interactive normal batch filler" },
+        { "for", "TIME", "how long it will be needed: 90s, 2h; lets others plan", 0, "10m 30m 1h 2h 8h" },
+        { "device", "UUID", "only on this device; a unique beginning will do", 0, "@devices" },
+        { "name", "TEXT", "shown in `lessor status`" },
+        { "consumer", "NAME", "the name its costs are remembered by (default: the script, else the program)" },
+        { "yield-by", "WAYS", "how it could give back: cooperate,checkpoint,release,restart,kill (noted; not used yet)",
+          0, "cooperate checkpoint release restart kill" },
+        { "managed", NULL, "it uses managed memory, which hides from the driver's list" },
+        { "kill-at-end", NULL, "when its time (--for) is over it is ended: SIGTERM, 30 s, SIGKILL" },
+        { "kill-left", NULL, "processes its command leaves behind are ended, too" },
+        { 0 },
+};
 
 static int parse_if_down(const char *what, const char *value, uint8_t *ret, struct error *err)
 {
@@ -109,6 +127,18 @@ static int parse_yield_by(const char *value, const char **ret, struct error *err
                 text_escape(bad, strcspn(bad, ","), shown, sizeof(shown)));
 }
 
+static int check_gpus(const char *value, struct error *err)
+{
+        uint64_t n;
+        if (parse_u64("--gpus", value, 1, GPUS_MAX, &n, err) < 0)
+                return -EINVAL;
+        if (n == 1)
+                return 0;
+        return error_set(err, EINVAL,
+                         "--gpus: a lease over several devices is not possible yet; leave it away, and run one lease a "
+                         "device");
+}
+
 int ask_option(struct ask *ask, const char *name, const char *value, struct error *err)
 {
         int r;
@@ -136,6 +166,14 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
                         (void) snprintf(ask->device, sizeof(ask->device), "%s", value);
                 return r;
         }
+        if (strcmp(name, "consumer") == 0) {
+                r = check_word("--consumer", value, NAME_MAX_BYTES - 1, err);
+                if (r == 0)
+                        (void) snprintf(ask->consumer, sizeof(ask->consumer), "%s", value);
+                return r;
+        }
+        if (strcmp(name, "gpus") == 0)
+                return check_gpus(value, err);
         if (strcmp(name, "visible") == 0)
                 return parse_visible(value, &ask->visible, err);
         if (strcmp(name, "yield-by") == 0)
@@ -150,6 +188,10 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
                 ask->managed = true;
         else if (strcmp(name, "kill-at-end") == 0)
                 ask->kill_at_end = true;
+        else if (strcmp(name, "kill-left") == 0)
+                ask->kill_left = true;
+        else if (strcmp(name, "exclusive") == 0)
+                ask->exclusive = true;
         else if (strcmp(name, "quiet") == 0)
                 ask->quiet = true;
         else
@@ -168,6 +210,8 @@ static void percent_text(uint64_t percent_milli, char *buf, size_t buf_size)
 static int set_size(const struct ask *ask, struct lessor_request *request)
 {
         char number[32], text[40];
+        if (!ask->has_size && ask->exclusive)
+                return 0;
         if (!ask->has_size || (ask->size.kind == SIZE_PERCENT && ask->size.percent_milli == 100000))
                 return lessor_request_set_size(request, "all");
         if (ask->size.kind == SIZE_BYTES)
@@ -198,6 +242,10 @@ static int set_the_rest(const struct ask *ask, struct lessor_request *request)
                 r = lessor_request_set_managed(request, true);
         if (r == 0 && ask->kill_at_end)
                 r = lessor_request_set_kill_at_end(request, true);
+        if (r == 0 && ask->kill_left)
+                r = lessor_request_set_kill_left(request, true);
+        if (r == 0 && ask->exclusive)
+                r = lessor_request_set_exclusive(request, true);
         if (r == 0 && ask->yield_by)
                 r = lessor_request_set_yield_by(request, ask->yield_by);
         return r;

@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "client/lessor.h"
 #include "model/limits.h"
+#include "programs/lessor/verb.h"
 
 enum if_down { IF_DOWN_WAIT, IF_DOWN_RUN, IF_DOWN_FAIL };
 enum visible_way { VISIBLE_AUTO, VISIBLE_UUID, VISIBLE_INDEX, VISIBLE_NONE };
@@ -21,16 +22,20 @@ struct ask {
         uint64_t pid;     /* whose life it is bound to */
         bool managed;
         bool kill_at_end;
+        bool kill_left;
+        bool exclusive;
         bool quiet;
         bool collects_itself; /* `run`: once it is known what runs under it */
         uint8_t if_down;      /* enum if_down */
         uint8_t visible;      /* enum visible_way */
         const char *name;     /* NULL = none */
         const char *yield_by;
-        char device[UUID_TEXT_MAX]; /* "" = any */
-        char consumer[NAME_MAX_BYTES];
+        char device[UUID_TEXT_MAX];    /* "" = any */
+        char consumer[NAME_MAX_BYTES]; /* "" = by the program */
 };
 
+/* Their rows, for the verb table. */
+extern const struct option ask_options[];
 /* Defaults, and what the environment says (LESSOR_IF_DOWN). */
 int ask_init(struct ask *ask, struct error *err);
 /* One option by name. 0, or -EINVAL with words; -ENOENT: not one of the common ones. */

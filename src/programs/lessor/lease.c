@@ -12,21 +12,11 @@
 #include "programs/lessor/verb.h"
 
 const struct option acquire_options[] = {
-        { "vram", "SIZE", "how much: 1500M, 12G, 90%, all" },
-        { "priority", "N|NAME", "1 urgent, 2 interactive, 3 normal, 4 batch, 5 filler (default 3)" },
-        { "for", "TIME", "how long it will be needed: 90s, 2h; lets others plan" },
-        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)" },
+        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m 10m 1h" },
         { "no-wait", NULL, "now, or exit 124" },
-        { "name", "TEXT", "shown in `lessor status`" },
-        { "device", "UUID", "only on this device; a unique beginning will do" },
-        { "yield-by", "WAYS",
-          "how it could give back: cooperate,checkpoint,release,restart,kill (noted; not used yet)" },
-        { "managed", NULL, "managed memory will be used, which hides from the driver's list" },
-        { "kill-at-end", NULL,
-          "its processes may be ended when its time (--for) is over (noted; nothing is ended yet)" },
         { "pid", "PID", "it ends with this process (default: the one that called lessor)" },
         { "ttl", "TIME", "it ends when nobody renews it for so long, instead of with a process" },
-        { "if-down", "HOW", "lessord is away: wait (60 s) or fail" },
+        { "if-down", "HOW", "lessord is away: wait (60 s) or fail", 0, "wait fail" },
         { "json", NULL, "print the whole lease instead of its id" },
         { 0 },
 };
@@ -71,7 +61,7 @@ static int read_options(const struct verb *verb, int argc, char **argv, struct a
                 else if (ask_option(ask, option_name(&o, what), o.value, &err) < 0)
                         return verb_usage_error(verb, "%s", err.msg);
         }
-        if (!ask->has_size)
+        if (!ask->has_size && !ask->exclusive)
                 return verb_usage_error(verb, "how much? --vram 12G");
         if (ask->if_down == IF_DOWN_RUN)
                 ask->if_down = IF_DOWN_FAIL; /* there is nothing to run: no lease is no lease */
@@ -113,7 +103,8 @@ int verb_acquire_main(const struct verb *verb, int argc, char **argv)
         int code = read_options(verb, argc, argv, &ask, &json);
         if (code != OBTAINED)
                 return code;
-        name_consumer(&ask);
+        if (ask.consumer[0] == '\0')
+                name_consumer(&ask);
         if (signals_init(&signals) < 0)
                 return verb_usage_error(verb, "cannot watch signals");
         code = obtain_init(&o, &ask, &signals, verb->name);

@@ -9,7 +9,7 @@
 #include "programs/lessor/child.h"
 #include "programs/lessor/verb.h"
 
-enum { SHOWN_MAX = 64, VERBS_MAX = 16 };
+enum { SHOWN_MAX = 64, VERBS_MAX = 32 };
 
 static const char by_task[] =
         "lessor - lease GPU memory, so that programs share a card without running into each other\n"
@@ -67,6 +67,21 @@ static int unknown_verb(const char *word, const char *where, const struct verb *
         return LESSOR_EXIT_USAGE;
 }
 
+/* "show" of `lease`, whose rows are called "lease show". */
+static const struct verb *find_part(const struct verb *group, const char *word)
+{
+        char name[SHOWN_MAX];
+        (void) snprintf(name, sizeof(name), "%s %s", group->name, word);
+        return verb_find(group->sub, name);
+}
+
+static int unknown_part(const struct verb *group, const char *word)
+{
+        char where[SHOWN_MAX];
+        (void) snprintf(where, sizeof(where), "%s ", group->name);
+        return unknown_verb(word, where, group->sub);
+}
+
 int verb_help_main(const struct verb *verb, int argc, char **argv)
 {
         struct options o;
@@ -81,29 +96,24 @@ int verb_help_main(const struct verb *verb, int argc, char **argv)
                 print_verbs(stdout);
                 return LESSOR_EXIT_OK;
         }
-        char name[SHOWN_MAX];
-        const char *first = o.value;
-        if (strcmp(first, "lease") == 0 && options_next(&o) == OPTIONS_OPERAND) {
-                (void) snprintf(name, sizeof(name), "lease %s", o.value);
-                const struct verb *about = verb_find(lease_verbs, name);
-                return about ? verb_print_help(about) : unknown_verb(o.value, "lease ", lease_verbs);
+        const struct verb *about = verb_find(verbs, o.value);
+        if (!about)
+                return unknown_verb(o.value, "", verbs);
+        if (about->sub && options_next(&o) == OPTIONS_OPERAND) {
+                const struct verb *part = find_part(about, o.value);
+                return part ? verb_print_help(part) : unknown_part(about, o.value);
         }
-        const struct verb *about = verb_find(verbs, first);
-        return about ? verb_print_help(about) : unknown_verb(first, "", verbs);
+        return verb_print_help(about);
 }
 
-int verb_lease_main(const struct verb *verb, int argc, char **argv)
+int verb_group_main(const struct verb *verb, int argc, char **argv)
 {
-        char name[SHOWN_MAX];
         if (argc < 2)
-                return verb_usage_error(verb, "acquire, show, renew or release?");
+                return verb_usage_error(verb, "which one? lessor %s %s", verb->name, verb->synopsis);
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
                 return verb_print_help(verb);
-        (void) snprintf(name, sizeof(name), "lease %s", argv[1]);
-        const struct verb *which = verb_find(lease_verbs, name);
-        if (!which)
-                return unknown_verb(argv[1], "lease ", lease_verbs);
-        return which->main(which, argc - 1, argv + 1);
+        const struct verb *part = find_part(verb, argv[1]);
+        return part ? part->main(part, argc - 1, argv + 1) : unknown_part(verb, argv[1]);
 }
 
 /* A caller that closed 0, 1 or 2 gets them closed again in the command: what we put there is CLOEXEC. */

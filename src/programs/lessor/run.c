@@ -27,24 +27,20 @@ enum {
 };
 
 const struct option run_options[] = {
-        { "vram", "SIZE", "how much: 1500M, 12G, 90%, all (default: all a device can give)" },
-        { "priority", "N|NAME", "1 urgent, 2 interactive, 3 normal, 4 batch, 5 filler (default 3)" },
-        { "for", "TIME", "how long it will run: 90s, 2h; lets others plan" },
-        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)" },
+        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m 10m 1h" },
         { "no-wait", NULL, "run now or exit 124" },
-        { "name", "TEXT", "shown in `lessor status`" },
-        { "device", "UUID", "only on this device; a unique beginning will do" },
-        { "visible", "HOW", "CUDA_VISIBLE_DEVICES for the command: auto, uuid, index, none" },
-        { "yield-by", "WAYS",
-          "how it could give back: cooperate,checkpoint,release,restart,kill (noted; not used yet)" },
-        { "managed", NULL, "it uses managed memory, which hides from the driver's list" },
-        { "kill-at-end", NULL, "it may be ended when its time (--for) is over (noted; nothing is ended yet)" },
-        { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail" },
+        { "visible", "HOW", "CUDA_VISIBLE_DEVICES for the command: auto, uuid, index, none", 0,
+          "auto uuid index none" },
+        { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail", 0, "wait run fail" },
         { "quiet", NULL, "only errors on stderr: nothing while it waits, nothing about the lease later", 'q' },
         { 0 },
 };
 
 const char run_more[] =
+        "  lessor run --vram 12G --for 2h -- python3 train.py\n"
+        "  lessor run --exclusive -- ./benchmark\n"
+        "\n"
+        "Without --vram and --exclusive it asks for all a device can give.\n"
         "The command has stdin, stdout, stderr, the terminal and its exit status to itself; lessor speaks on stderr, "
         "and only\n"
         "while it waits, when something is wrong, and when something becomes of the lease: its time (--for) runs out, "
@@ -86,7 +82,8 @@ static int read_options(const struct verb *verb, int argc, char **argv, struct a
         *ret_command = argv + o.at;
         ask->pid = (uint64_t) getpid();
         ask->collects_itself = true;
-        (void) consumer_of_command(*ret_command, ask->consumer);
+        if (ask->consumer[0] == '\0')
+                (void) consumer_of_command(*ret_command, ask->consumer);
         return OBTAINED;
 }
 
@@ -393,7 +390,7 @@ int verb_run_main(const struct verb *verb, int argc, char **argv)
         if (signals_init(&signals) < 0)
                 return verb_usage_error(verb, "cannot watch signals");
         code = obtain_init(&o, &ask, &signals, verb->name);
-        if (code == OBTAINED && !ask.has_size)
+        if (code == OBTAINED && !ask.has_size && !ask.exclusive)
                 progress_say(&o.progress, "no --vram: asking for all a device can give");
         if (code == OBTAINED)
                 code = apply_constraint(&o, &ask);

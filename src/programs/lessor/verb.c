@@ -5,15 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/escape.h"
+#include "programs/lessor/ask.h"
 
 enum { WORD_MAX = 48, HELP_COLUMN = 26 };
 
 const struct option no_options[] = { { 0 } };
 const struct option json_options[] = { { "json", NULL, "print JSON, as the API gives it" }, { 0 } };
 
+static const struct verb lease_verbs[] = {
+        { "lease acquire", "--vram SIZE [OPTION]…", "ask for memory, wait, print the lease's id", acquire_options,
+          acquire_more, false, verb_acquire_main, .shared = ask_options },
+        { "lease show", "[--json] ID", "one lease as it is now", json_options, NULL, false, verb_show_main,
+          .operands = "@leases" },
+        { "lease renew", "[--json] ID", "heartbeat: keep a lease with --ttl alive", json_options, NULL, false,
+          verb_renew_main, .operands = "@leases" },
+        { "lease release", "[--json] ID", "give the memory back", json_options,
+          "A second release of the same lease says how it ended, and exits with 1.", false, verb_release_main,
+          .operands = "@leases" },
+        { 0 },
+};
+
 const struct verb verbs[] = {
         { "run", "[OPTION]… [--] COMMAND [ARG]…", "wait for GPU memory, then run a command under the lease",
-          run_options, run_more, true, verb_run_main },
+          run_options, run_more, true, verb_run_main, .shared = ask_options, .operands = "@command" },
         { "status", "[--json]", "devices, leases, queue and strangers at a glance", json_options, NULL, false,
           verb_status_main },
         { "devices", "[--json]", "what each device has, promised, used and free", json_options,
@@ -24,23 +38,13 @@ const struct verb verbs[] = {
           "--json prints one object a line. --follow goes on until Ctrl-C, also over a restart of lessord.", false,
           verb_events_main },
         { "why", "[--json] ID", "the story of a lease: why it waits, was granted, refused or ended", json_options,
-          "Also for a lease that ended or was refused: its number stands in the message it got.", false,
-          verb_why_main },
+          "Also for a lease that ended or was refused: its number stands in the message it got.", false, verb_why_main,
+          .operands = "@leases" },
         { "lease", "acquire|show|renew|release …", "leases for scripts: ask, look, keep alive, give back", no_options,
-          lease_more, false, verb_lease_main },
-        { "help", "[VERB]", "this, or the help of a verb", no_options, NULL, false, verb_help_main },
+          lease_more, false, verb_group_main, .sub = lease_verbs },
+        { "help", "[VERB]", "this, or the help of a verb", no_options, NULL, false, verb_help_main,
+          .operands = "@verbs" },
         { "version", "", "print the version", no_options, NULL, false, verb_version_main },
-        { 0 },
-};
-
-const struct verb lease_verbs[] = {
-        { "lease acquire", "--vram SIZE [OPTION]…", "ask for memory, wait, print the lease's id", acquire_options,
-          acquire_more, false, verb_acquire_main },
-        { "lease show", "[--json] ID", "one lease as it is now", json_options, NULL, false, verb_show_main },
-        { "lease renew", "[--json] ID", "heartbeat: keep a lease with --ttl alive", json_options, NULL, false,
-          verb_renew_main },
-        { "lease release", "[--json] ID", "give the memory back", json_options,
-          "A second release of the same lease says how it ended, and exits with 1.", false, verb_release_main },
         { 0 },
 };
 
@@ -49,6 +53,17 @@ const struct verb *verb_find(const struct verb *table, const char *name)
         for (const struct verb *verb = table; verb->name; verb++)
                 if (strcmp(verb->name, name) == 0)
                         return verb;
+        return NULL;
+}
+
+const struct option *verb_option(const struct verb *verb, int row)
+{
+        for (const struct option *option = verb->shared; option && option->name; option++, row--)
+                if (row == 0)
+                        return option;
+        for (const struct option *option = verb->options; option->name; option++, row--)
+                if (row == 0)
+                        return option;
         return NULL;
 }
 
@@ -104,7 +119,8 @@ const char *nearest_word(const char *word, const char *const *names)
 int verb_print_help(const struct verb *verb)
 {
         (void) printf("lessor %s - %s\n\nusage: lessor %s %s\n\n", verb->name, verb->brief, verb->name, verb->synopsis);
-        for (const struct option *row = verb->options; row->name; row++) {
+        const struct option *row;
+        for (int i = 0; (row = verb_option(verb, i)) != NULL; i++) {
                 char left[64];
                 (void) snprintf(left, sizeof(left), "--%s%s%s%s%.1s", row->name, row->value ? " " : "",
                                 row->value ? row->value : "", row->letter ? ", -" : "", &row->letter);
@@ -139,12 +155,12 @@ void options_init(struct options *o, const struct verb *verb, int argc, char **a
 
 static int unknown_option(const struct options *o, const char *word)
 {
-        enum { ROWS_MAX_HERE = 32 };
+        enum { ROWS_MAX_HERE = 48 };
         const char *names[ROWS_MAX_HERE + 1] = { 0 };
         char plain[WORD_MAX + 1], shown[WORD_MAX];
         size_t n = 0;
 
-        for (const struct option *row = o->verb->options; row->name && n < ROWS_MAX_HERE; row++)
+        for (const struct option *row; n < ROWS_MAX_HERE && (row = verb_option(o->verb, (int) n)) != NULL;)
                 names[n++] = row->name;
         (void) snprintf(plain, sizeof(plain), "%.*s", (int) strcspn(word + strspn(word, "-"), "="),
                         word + strspn(word, "-"));
@@ -164,8 +180,8 @@ static int long_option(struct options *o, const char *word)
 
         if (n == 4 && strncmp(name, "help", n) == 0)
                 return OPTIONS_HELP;
-        for (int row = 0; o->verb->options[row].name; row++) {
-                const struct option *option = &o->verb->options[row];
+        const struct option *option;
+        for (int row = 0; (option = verb_option(o->verb, row)) != NULL; row++) {
                 if (strlen(option->name) != n || strncmp(option->name, name, n) != 0)
                         continue;
                 o->value = name[n] == '=' ? name + n + 1 : NULL;
@@ -189,8 +205,9 @@ static int long_option(struct options *o, const char *word)
 /* Of an option that takes no value; letters are not joined ("-qv"). -1 = there is none such. */
 static int row_of_letter(const struct options *o, const char *word)
 {
-        for (int row = 0; o->verb->options[row].name; row++)
-                if (o->verb->options[row].letter != 0 && o->verb->options[row].letter == word[1] && word[2] == '\0')
+        const struct option *option;
+        for (int row = 0; (option = verb_option(o->verb, row)) != NULL; row++)
+                if (option->letter != 0 && option->letter == word[1] && word[2] == '\0')
                         return row;
         return -1;
 }
@@ -223,5 +240,6 @@ int options_next(struct options *o)
 
 const char *option_name(const struct options *o, int row)
 {
-        return row >= 0 ? o->verb->options[row].name : "";
+        const struct option *option = row >= 0 ? verb_option(o->verb, row) : NULL;
+        return option ? option->name : "";
 }

@@ -24,6 +24,8 @@ struct option {
         const char *value; /* what it takes, for --help; NULL = nothing */
         const char *help;
         char letter; /* the short form: 'q' for -q; 0 = none */
+        const char
+                *words; /* what completion offers for the value: words with blanks between, or one @KIND (complete.h) */
 };
 
 struct verb {
@@ -34,7 +36,13 @@ struct verb {
         const char *more;             /* paragraphs below the options; NULL = none */
         bool own_codes;               /* of `run`: usage errors are 125, because 2 may be the command's */
         int (*main)(const struct verb *verb, int argc, char **argv); /* argv[0] is the verb */
+        const struct option *shared; /* more rows, which other verbs have too; NULL = none */
+        const struct verb *sub;      /* what may stand behind it (`lease show`); NULL = nothing */
+        const char *operands;        /* what completion offers for its words, as option.words */
 };
+
+/* Row @row of both tables, the shared ones first; NULL behind the last. */
+const struct option *verb_option(const struct verb *verb, int row);
 
 /* ---- reading options ---- */
 
@@ -63,7 +71,7 @@ printf_like(2, 3) int verb_usage_error(const struct verb *verb, const char *fmt,
 const char *nearest_word(const char *word, const char *const *names);
 
 /* The tables. */
-extern const struct verb verbs[], lease_verbs[];
+extern const struct verb verbs[];
 const struct verb *verb_find(const struct verb *table, const char *name);
 
 int verb_run_main(const struct verb *verb, int argc, char **argv);
@@ -72,7 +80,7 @@ int verb_devices_main(const struct verb *verb, int argc, char **argv);
 int verb_queue_main(const struct verb *verb, int argc, char **argv);
 int verb_events_main(const struct verb *verb, int argc, char **argv);
 int verb_why_main(const struct verb *verb, int argc, char **argv);
-int verb_lease_main(const struct verb *verb, int argc, char **argv);
+int verb_group_main(const struct verb *verb, int argc, char **argv);
 int verb_acquire_main(const struct verb *verb, int argc, char **argv);
 int verb_show_main(const struct verb *verb, int argc, char **argv);
 int verb_renew_main(const struct verb *verb, int argc, char **argv);
