@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/pidfd.h"
 #include "programs/lessor/verb.h"
 
 enum {
@@ -147,6 +148,9 @@ int child_prepare(struct child *child, const struct signals *signals, char *cons
 {
         char systemd_run[512];
         *child = (struct child){ .pidfd = -1, .report_fd = -1, .go_fd = -1 };
+        int usable = pidfd_check_usable(err); /* else no signal of a person could be passed on to the command */
+        if (usable < 0)
+                return usable;
         (void) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         tree_sweep();
 

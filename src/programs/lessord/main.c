@@ -17,6 +17,7 @@
 #include "base/confine.h"
 #include "base/escape.h"
 #include "base/log.h"
+#include "base/pidfd.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/inherited.h"
 #include "programs/lessord/notify.h"
@@ -378,7 +379,10 @@ static int start(struct daemon *d, struct error *err)
         struct eyes_host eyes = host_for_eyes(d);
         char program[PATH_MAX];
 
-        int r = find_eyes(program, err);
+        int r = pidfd_check_usable(err);
+        if (r < 0)
+                return r;
+        r = find_eyes(program, err);
         if (r < 0)
                 return r;
         r = paths_make(&d->paths, err);
