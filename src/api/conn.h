@@ -155,8 +155,6 @@ struct conn *conn_new(struct api_server *server, const struct listener *listener
 void conn_free_later(struct conn *c);
 void conn_set_state(struct conn *c, enum conn_state state);
 enum MHD_Result conn_begin(struct conn *c, const char *url, const char *method);
-/* The request is there, with its body: is he allowed so many, is it his turn, was it asked before? Then it runs. */
-void conn_dispatch(struct conn *c);
 void conn_end_request(struct conn *c, bool sent);
 /* libmicrohttpd has closed it. */
 void conn_on_closed(struct conn *c);
@@ -180,6 +178,10 @@ void conn_view(struct conn *c, struct view *ret);
 /* A fact that only this connection knows: its client left, its lease is collected. Never refused. */
 void conn_submit_fact(struct conn *c, enum input_kind kind, uint64_t lease_id, enum end_reason end, uint64_t token);
 void conn_bind_lease(struct conn *c, uint64_t lease_id);
+
+/* ---- dispatch.c ---- */
+/* The request is there, with its body: is he allowed so many, was it asked before, is it his turn? Then it runs. */
+void conn_dispatch(struct conn *c);
 
 /* ---- enter.c ---- */
 /* Who asks, and may he ask this here? Every request anew: by TCP a connection is nobody's, and each request has its token.
