@@ -16,6 +16,7 @@
 /* What would come under it, device by device. */
 struct found {
         uint64_t devices; /* bit mask: where something of it is */
+        uint64_t unknown; /* bit mask: where the driver does not say how much */
         uint64_t used_bytes[DEVICES_MAX];
         uint64_t leased_id; /* part of it is under this lease */
         bool foreign;       /* part of it belongs to somebody else */
@@ -33,13 +34,20 @@ static bool is_of(const struct request *r, const struct process *p)
         return false;
 }
 
+/* A stranger's, or what a lease left that has ended: who asks again has it under the new one. */
+static bool is_nobodys(const struct world *w, const struct holder *h)
+{
+        return h->kind == HOLDER_STRANGER ||
+               (h->kind == HOLDER_LEASE && w->leases[h->lease.index].state == LEASE_DRAINING);
+}
+
 /* The process of a row, if it is what is adopted and nobody's yet. */
 static struct process *free_process(struct world *w, const struct request *r, const struct occupancy *row)
 {
         struct process *p = world_process_find(w, row->identity);
         const struct holder *h = world_holder_get(w, row->holder);
 
-        return p && h && h->kind == HOLDER_STRANGER && p->uid == r->uid && is_of(r, p) ? p : NULL;
+        return p && h && is_nobodys(w, h) && p->uid == r->uid && is_of(r, p) ? p : NULL;
 }
 
 static void find(struct world *w, const struct request *r, struct found *ret)
@@ -49,17 +57,29 @@ static void find(struct world *w, const struct request *r, struct found *ret)
                 const struct occupancy *row = &w->occupancies[i];
                 const struct process *p = world_process_find(w, row->identity);
                 const struct holder *h = world_holder_get(w, row->holder);
-                if (!p || !h || !is_of(r, p))
+                if (!p || !h || !is_of(r, p) || w->devices[row->device].health == DEVICE_PARENT)
                         continue;
-                if (h->kind == HOLDER_LEASE)
-                        ret->leased_id = w->leases[h->lease.index].id;
-                else if (p->uid != r->uid)
-                        ret->foreign = true;
-                else if (h->kind == HOLDER_STRANGER) {
+                if (free_process(w, r, row)) {
                         ret->devices |= UINT64_C(1) << row->device;
                         ret->used_bytes[row->device] += row->used_bytes;
+                        if (!(row->flags & ROW_USED_KNOWN))
+                                ret->unknown |= UINT64_C(1) << row->device;
+                } else if (h->kind == HOLDER_LEASE && !is_nobodys(w, h)) {
+                        ret->leased_id = w->leases[h->lease.index].id;
+                } else if (p->uid != r->uid) {
+                        ret->foreign = true;
                 }
         }
+}
+
+static uint64_t devices_there(const struct world *w)
+{
+        uint64_t mask = 0;
+
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                if (w->devices[d].health != DEVICE_PARENT)
+                        mask |= UINT64_C(1) << d;
+        return mask;
 }
 
 static bool choose_device(struct world *w, const struct request *r, const struct found *found, uint32_t *ret,
@@ -71,56 +91,86 @@ static bool choose_device(struct world *w, const struct request *r, const struct
                 why->rule = RULE_UNKNOWN_DEVICE;
                 return false;
         }
+        bool says_how_much = r->bytes != 0 || r->percent_milli != 0 || r->exclusive;
         uint64_t devices = found->devices & named;
-        if (devices == 0 && (r->bytes != 0 || r->percent_milli != 0) && !found->foreign && found->leased_id == 0 &&
-            w->n_devices > 0)
-                devices = named & (w->n_devices < 64 ? (UINT64_C(1) << w->n_devices) - 1 : UINT64_MAX);
+        if (devices == 0 && says_how_much && !found->foreign && found->leased_id == 0)
+                devices = named & devices_there(w);
         if (devices == 0 && found->leased_id != 0)
                 *why = (struct reason){ .rule = RULE_ADOPT_LEASED, .head_lease_id = found->leased_id };
         else if (devices == 0)
                 why->rule = found->foreign ? RULE_ADOPT_NOT_YOURS : RULE_NOTHING_TO_ADOPT;
         else if (devices & (devices - 1))
                 *why = (struct reason){ .rule = RULE_ADOPT_SEVERAL, .limit = (uint32_t) __builtin_popcountll(devices) };
+        else if (!says_how_much && (found->unknown & devices))
+                why->rule = RULE_NOTHING_TO_ADOPT; /* unknown is not nothing: its size has to be named */
         else
                 *ret = (uint32_t) __builtin_ctzll(devices);
         return why->rule == RULE_NONE;
 }
 
-static uint64_t bytes_for(const struct world *w, const struct request *r, uint32_t device, uint64_t used_bytes)
+/* What is asked for, or what it uses: to the next MiB where there is room for that. */
+static uint64_t bytes_for(const struct world *w, const struct request *r, uint32_t device, uint64_t used_bytes,
+                          uint64_t room_bytes)
 {
+        if (r->exclusive)
+                return u64_max(r->bytes, device_whole_bytes(w, device));
         if (r->bytes != 0)
                 return r->bytes;
         if (r->percent_milli != 0)
                 return (uint64_t) ((unsigned __int128) device_ceiling_bytes(w, device, NULL) * r->percent_milli /
                                    100000);
-        uint64_t whole = u64_add_sat(used_bytes, MIB_BYTES - 1) / MIB_BYTES * MIB_BYTES;
-        return u64_max(whole, MIB_BYTES);
+        uint64_t whole = u64_max(u64_add_sat(used_bytes, MIB_BYTES - 1) / MIB_BYTES * MIB_BYTES, MIB_BYTES);
+        return whole <= room_bytes ? whole : used_bytes;
 }
 
-/* What it has it has; only what it wants beyond needs room, and a look young enough to promise by. */
-static bool fits(struct world *w, const struct request *r, uint32_t device, uint64_t bytes, uint64_t used_bytes,
-                 struct reason *why)
+/* What could be promised to it there: what it has it has; what is beyond has to be free, by a look that is young enough. */
+static uint64_t room_for(const struct world *w, uint32_t device, const struct sums *sums, uint64_t used_bytes)
 {
+        uint64_t free_bytes =
+                device_is_usable(&w->devices[device]) && device_is_fresh(w, device) ? sums_free_bytes(sums) : 0;
+
+        return u64_min(u64_add_sat(used_bytes, free_bytes), u64_sub0(sums->total_bytes, sums->reserved_bytes));
+}
+
+/* Is nobody else there, or promised anything? A display is, as it is beside any exclusive lease. */
+static bool is_alone(const struct world *w, uint32_t device, const struct sums *sums, uint64_t used_bytes)
+{
+        uint64_t known_bytes = u64_add_sat(sums->driver_own_bytes, used_bytes), nobodys_bytes = 0;
+
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind == HOLDER_NONE || h->kind == HOLDER_CLAIM || h->device != device)
+                        continue;
+                if (h->kind == HOLDER_DISPLAY)
+                        known_bytes = u64_add_sat(known_bytes, h->used_bytes);
+                else if (is_nobodys(w, h))
+                        nobodys_bytes = u64_add_sat(nobodys_bytes, h->used_bytes);
+                else
+                        return false;
+        }
+        return nobodys_bytes <= used_bytes && (!w->devices[device].driver_own_known || sums->used_bytes <= known_bytes);
+}
+
+static bool fits(struct world *w, const struct request *r, uint32_t device, const struct found *found,
+                 uint64_t *ret_bytes, struct reason *why)
+{
+        uint64_t used_bytes = found->used_bytes[device];
         struct sums sums;
-        uint64_t exclusive_id = 0;
+        bool beside = false;
 
         sums_of_device(w, device, &sums);
         for (uint32_t i = 0; i < w->n_holders; i++) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_LEASE && h->device == device && h->exclusive)
-                        exclusive_id = w->leases[h->lease.index].id;
+                beside = beside || (h->kind == HOLDER_LEASE && h->device == device && h->exclusive);
         }
-        uint64_t free_bytes = device_is_usable(&w->devices[device]) ? sums_free_bytes(&sums) : 0;
-        uint64_t more_bytes = u64_sub0(bytes, used_bytes);
-        bool sums_hold = bytes <= sums.total_bytes && sums.reserved_bytes <= sums.total_bytes - bytes;
-        bool promised = more_bytes <= MIB_BYTES || (device_is_fresh(w, device) && more_bytes <= free_bytes);
-        bool alone = !r->exclusive || u64_sub0(sums.used_bytes, sums.driver_own_bytes) <= used_bytes;
-
-        if (exclusive_id == 0 && sums_hold && promised && alone)
+        uint64_t room_bytes = room_for(w, device, &sums, used_bytes);
+        *ret_bytes = bytes_for(w, r, device, used_bytes, room_bytes);
+        if (!beside && *ret_bytes != 0 && *ret_bytes <= room_bytes &&
+            (!r->exclusive || is_alone(w, device, &sums, used_bytes)))
                 return true;
         *why = (struct reason){ .rule = RULE_WOULD_WAIT,
-                                .need_bytes = more_bytes,
-                                .free_bytes = free_bytes,
+                                .need_bytes = *ret_bytes,
+                                .free_bytes = room_bytes,
                                 .total_bytes = sums.total_bytes,
                                 .used_bytes = sums.used_bytes,
                                 .reserved_bytes = sums.reserved_bytes };
@@ -135,7 +185,13 @@ static void take_rows(struct world *w, const struct request *r, struct lease *le
                 struct process *p = free_process(w, r, row);
                 if (!p || row->device != lease->device)
                         continue;
-                world_holder_drop(w, world_holder_get(w, row->holder)); /* a stranger has a row of its own */
+                struct holder *before = world_holder_get(w, row->holder);
+                if (before->kind == HOLDER_STRANGER) {
+                        world_holder_drop(w, before); /* a stranger has a row of its own */
+                } else {
+                        before->n_processes--;
+                        before->used_bytes = u64_sub0(before->used_bytes, row->used_bytes);
+                }
                 row->holder = world_holder_ref(w, h);
                 process_put_under(p, world_lease_ref(w, lease));
                 h->n_processes++;
@@ -154,11 +210,7 @@ void adopt_step(struct world *w, const struct request *r, struct actions *out)
 
         find(w, r, &found);
         bool may = request_is_allowed(w, r, &why) && choose_device(w, r, &found, &device, &why);
-        if (may) {
-                bytes = bytes_for(w, r, device, found.used_bytes[device]);
-                may = request_has_room(w, r, bytes, &user, &why) &&
-                      fits(w, r, device, bytes, found.used_bytes[device], &why);
-        }
+        may = may && fits(w, r, device, &found, &bytes, &why) && request_has_room(w, r, bytes, &user, &why);
         if (!may) {
                 request_refuse(w, out, r, &why);
                 if (why.rule == RULE_WOULD_WAIT && w->eyes_answering && !device_is_fresh(w, device))

@@ -31,7 +31,10 @@ static bool is_better(const struct world *w, const struct lease *a, const struct
         return a->id < b->id;
 }
 
-/* By identity, or with @cgroup_id by that: a cgroup is the client's word, so it counts for its own uid only. */
+/*
+ * By identity, or with @cgroup_id by that: a cgroup is the client's word, so it counts for its own uid only. So does what
+ * was adopted: the lease began none of it, and what runs there as somebody else is not its owner's (S09).
+ */
 static const struct lease *best_lease(const struct world *w, uint32_t device, struct identity id, uint64_t cgroup_id,
                                       uint32_t uid)
 {
@@ -44,6 +47,8 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
                 if (!lease_state_holds((enum lease_state) lease->state) || lease->state == LEASE_DRAINING)
                         continue;
 
+                if (lease->adopted && lease->uid != uid)
+                        continue;
                 bool matches = cgroup_id != 0 ? lease->binding.cgroup_id == cgroup_id && lease->uid == uid
                                               : lease_covers(lease, id);
                 if (matches && is_better(w, lease, best, device))
@@ -54,12 +59,12 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
 
 struct ref attribute_process(const struct world *w, const struct process *process, uint32_t device)
 {
-        const struct lease *lease = best_lease(w, device, process->identity, 0, 0);
+        const struct lease *lease = best_lease(w, device, process->identity, 0, process->uid);
 
         if (!lease && process->cgroup_id != 0)
                 lease = best_lease(w, device, process->identity, process->cgroup_id, process->uid);
         for (uint32_t i = 0; !lease && i < process->n_ancestors; i++)
-                lease = best_lease(w, device, process->ancestors[i], 0, 0);
+                lease = best_lease(w, device, process->ancestors[i], 0, process->uid);
         return lease ? world_lease_ref(w, lease) : (struct ref){ 0 };
 }
 

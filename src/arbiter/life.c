@@ -66,7 +66,7 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
                 /* What still points at it: processes that go on are strangers from the next reading on. */
                 for (uint32_t i = 0; i < w->n_processes; i++)
                         if (ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
-                                w->processes[i].lease = (struct ref){ 0 };
+                                process_put_under(&w->processes[i], (struct ref){ 0 });
                 assert(h->n_processes == 0);
                 world_holder_drop(w, h);
         }
@@ -191,9 +191,10 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
         }
 
         enum end_reason end = (enum end_reason) call->end_reason;
-        if (end == END_NONE)
+        if (lease->adopted) /* whatever the caller calls it: it gives the processes back */
+                end = END_UNADOPTED;
+        else if (end == END_NONE)
                 end = lease->state == LEASE_QUEUED ? END_CANCELLED
-                      : lease->adopted             ? END_UNADOPTED
                       : lease->uid != call->uid    ? END_RELEASED_ADMIN
                                                    : END_RELEASED;
         life_end(w, lease, end, call->token, out);
@@ -218,6 +219,8 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
                 return;
 
         enum end_reason end = call->end_reason != END_NONE ? (enum end_reason) call->end_reason : END_OWNER_EXITED;
+        if (lease->binding.kind == BINDING_PROCESS && identity_equal(lease->binding.owner, lease->binding.root))
+                lease->root_living = false; /* it is its own command */
         bool works = lease->state != LEASE_QUEUED && (lease->root_living || attribute_count_workers(w, lease) != 0 ||
                                                       (lease->state == LEASE_LOST && has_living_process(w, lease)));
         if (!works || end == END_REBOOTED) {

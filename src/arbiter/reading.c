@@ -126,7 +126,7 @@ static struct holder *stranger_of(struct world *w, struct ref old, const struct 
 
 static void warn_misplaced(struct world *w, struct lease *lease, const struct occupancy *row, struct actions *out)
 {
-        if (lease->misplaced || !actions_have_room(out, 1))
+        if (lease->misplaced || lease->adopted || !actions_have_room(out, 1))
                 return;
 
         lease->misplaced = true;
