@@ -9,34 +9,33 @@ static bool is_waiting(const struct lease *lease)
         return lease->state == LEASE_QUEUED;
 }
 
-static bool may_change(const struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
+static bool may_change(const struct change *c, const struct lease *lease, struct reason *why)
 {
-        if (lease->state == LEASE_DRAINING || lease->ending)
-                why->rule = RULE_WRONG_STATE;
-        else if (!c->is_admin && lease->uid != c->uid)
+        if (!c->is_admin && lease->uid != c->uid)
                 why->rule = RULE_NOT_OWNER;
-        (void) w;
+        else if (lease->state == LEASE_DRAINING || lease->ending)
+                why->rule = RULE_WRONG_STATE;
         return why->rule == RULE_NONE;
 }
 
-static bool may_have_priority(const struct world *w, const struct change *c, const struct lease *lease,
-                              struct reason *why)
+static bool may_have_priority(const struct world *w, const struct change *c, struct reason *why)
 {
         uint32_t ceiling = request_ceiling(w, c->quota, c->is_admin);
-        bool has_slot = lease->slot_ms != 0 || ((c->what & (CHANGE_SLOT | CHANGE_EXTEND)) && c->slot_ms != 0);
 
         if (c->priority < ceiling)
                 *why = (struct reason){ .rule = RULE_PRIORITY_CEILING, .limit = ceiling };
-        else if (c->priority == PRIORITY_URGENT && (!has_slot || (lease->ways.named == 0 && !lease->kill_at_end)))
-                *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT, .limit = ceiling };
         return why->rule == RULE_NONE;
 }
 
-/* The slot as it would be, from its start on (waiting: whenever that is). */
+/* The slot as it would be, from its start on (waiting: whenever that is). What it ran beyond its end counts. */
 static uint64_t slot_after(const struct world *w, const struct change *c, const struct lease *lease)
 {
-        if (c->what & CHANGE_EXTEND)
-                return u64_add_sat(lease->slot_ms, c->slot_ms);
+        if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
+                return lease->slot_ms;
+        if (c->what & CHANGE_EXTEND) {
+                uint64_t beyond_ms = is_waiting(lease) ? 0 : u64_sub0(w->now_ms, lease->slot_end_ms);
+                return u64_add_sat(u64_add_sat(lease->slot_ms, beyond_ms), c->slot_ms);
+        }
         if (c->slot_ms == 0 || is_waiting(lease))
                 return c->slot_ms;
         return u64_add_sat(w->now_ms - u64_min(lease->granted_ms, w->now_ms), c->slot_ms);
@@ -45,18 +44,27 @@ static uint64_t slot_after(const struct world *w, const struct change *c, const 
 static bool may_have_slot(struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
 {
         uint64_t slot_ms = slot_after(w, c, lease);
-        bool longer = slot_ms == 0 || slot_ms > lease->slot_ms;
+        bool longer = lease->slot_ms != 0 && (slot_ms == 0 || slot_ms > lease->slot_ms);
         const struct entry *head = world_entry_get(w, lease->backfill_for);
         const struct lease *ahead = head ? world_lease_get(w, head->lease) : NULL;
 
         if ((c->what & CHANGE_EXTEND) && lease->slot_ms == 0)
                 *why = (struct reason){ .rule = RULE_NO_SLOT };
-        else if (slot_ms == 0 && lease->priority == PRIORITY_URGENT && !(c->what & CHANGE_PRIORITY))
-                *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT };
         else if (lease->backfilled && ahead && longer && !c->is_admin)
                 *why = (struct reason){ .rule = RULE_BACKFILL_KEEPS_SLOT, .head_lease_id = ahead->id };
         else
                 (void) request_slot_is_allowed(w, c->quota, c->is_admin, slot_ms, why);
+        return why->rule == RULE_NONE;
+}
+
+/* What it would be then: an urgent one has an end, and a way to it. */
+static bool may_be_urgent(const struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
+{
+        uint8_t priority = c->what & CHANGE_PRIORITY ? c->priority : lease->priority;
+
+        if (priority == PRIORITY_URGENT &&
+            (slot_after(w, c, lease) == 0 || (lease->ways.named == 0 && !lease->kill_at_end)))
+                *why = (struct reason){ .rule = RULE_URGENT_NEEDS_SLOT, .limit = PRIORITY_URGENT };
         return why->rule == RULE_NONE;
 }
 
@@ -92,6 +100,8 @@ static void set_priority(struct world *w, const struct change *c, struct lease *
         lease->kept_rank = c->priority;
         if (!e)
                 return;
+        if (c->priority > e->priority)
+                e->head_is_finite = false; /* it stayed head as what it was */
         e->priority = c->priority;
         e->wait_kind = WAIT_NOT_LOOKED; /* its wait is told anew */
 }
@@ -128,12 +138,14 @@ void change_step(struct world *w, const struct change *c, struct actions *out)
 {
         struct lease *lease = world_lease_by_id(w, c->lease_id);
         struct reason why = { .rule = lease ? RULE_NONE : RULE_NOT_FOUND };
-        bool may = lease && may_change(w, c, lease, &why);
+        bool may = lease && may_change(c, lease, &why);
 
         if (may && (c->what & CHANGE_PRIORITY))
-                may = may_have_priority(w, c, lease, &why);
+                may = may_have_priority(w, c, &why);
         if (may && (c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
                 may = may_have_slot(w, c, lease, &why);
+        if (may && (c->what & (CHANGE_PRIORITY | CHANGE_SLOT)))
+                may = may_be_urgent(w, c, lease, &why);
         if (may && (c->what & CHANGE_PIN))
                 may = may_pin(w, c, lease, &why);
         if (!may) {
@@ -151,7 +163,10 @@ void change_step(struct world *w, const struct change *c, struct actions *out)
                 set_slot(w, c, lease);
         if (c->what & (CHANGE_PIN | CHANGE_UNPIN))
                 set_pin(w, c, lease);
-        actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_CHANGED })->token = c->token;
+        why = (struct reason){ .rule = RULE_CHANGED, .limit = c->what };
+        if (c->what & (CHANGE_SLOT | CHANGE_EXTEND))
+                why.start_ms = lease->slot_end_ms;
+        actions_add_lease(w, out, ACTION_CHANGED, lease, &why)->token = c->token;
 }
 
 void change_tick(struct world *w, struct lease *lease, struct actions *out)
@@ -162,5 +177,5 @@ void change_tick(struct world *w, struct lease *lease, struct actions *out)
                 return;
         h->pinned = false;
         h->pin_end_ms = 0;
-        actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_CHANGED });
+        actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_PIN_OVER });
 }
