@@ -11,20 +11,55 @@ static uint64_t stamp(const struct world *w)
         return w->now_ms != 0 ? w->now_ms : 1; /* 0 means "not" */
 }
 
-static bool is_due(const struct lease *lease)
+/* What is left is what its command left behind: only when that is known to be gone. Without a command of its own, who asked
+ * is the command; a connection that closed or a heartbeat that stopped says nothing of a process that is seen to live. */
+static bool command_is_gone(struct world *w, const struct lease *lease)
+{
+        if (!identity_is_none(lease->binding.root))
+                return !lease->root_living;
+        if (!lease->owner_gone)
+                return false;
+        const struct process *owner = world_process_find(w, lease->binding.owner);
+        return lease->binding.kind == BINDING_PROCESS || !owner || owner->state == PROCESS_ENDED;
+}
+
+static bool is_due(struct world *w, const struct lease *lease)
 {
         enum lease_state state = (enum lease_state) lease->state;
 
         if (lease->kill_at_end && lease->over_time && (state == LEASE_ACTIVE || state == LEASE_ORPHANED))
                 return true;
         /* Its command may outlive who waited for it: that is not what it left behind. */
-        return lease->kill_left && !lease->root_living && (state == LEASE_DRAINING || state == LEASE_ORPHANED);
+        return lease->kill_left && (state == LEASE_DRAINING || state == LEASE_ORPHANED) && command_is_gone(w, lease);
 }
 
+/* Who waits for the command, or is gone: not what the command left, nor the command. */
+static bool is_owner(const struct lease *lease, struct identity identity)
+{
+        return identity_equal(identity, lease->binding.owner) &&
+               (lease->owner_gone || !identity_is_none(lease->binding.root));
+}
+
+/* It works under another lease too, on another card: that one has not ended. */
+static bool works_elsewhere(const struct world *w, const struct lease *lease, struct identity identity)
+{
+        for (uint32_t i = 0; i < w->n_occupancies; i++) {
+                const struct occupancy *row = &w->occupancies[i];
+                const struct holder *h = &w->holders[row->holder.index];
+                if (!identity_equal(row->identity, identity) || ref_equal(row->holder, lease->holder))
+                        continue;
+                if (h->kind == HOLDER_LEASE && w->leases[h->lease.index].state != LEASE_DRAINING)
+                        return true;
+        }
+        return false;
+}
+
+/* Only who is known to live, now: what was seen before the eyes or the daemon came back is not confirmed yet. */
 static bool is_target(const struct world *w, const struct lease *lease, const struct process *p)
 {
-        return p->state != PROCESS_ENDED && ref_equal(p->lease, world_lease_ref(w, lease)) &&
-               !identity_equal(p->identity, lease->binding.root);
+        return p->state == PROCESS_LIVE && ref_equal(p->lease, world_lease_ref(w, lease)) &&
+               !identity_equal(p->identity, lease->binding.root) && !is_owner(lease, p->identity) &&
+               (lease->over_time || !works_elsewhere(w, lease, p->identity));
 }
 
 static bool has_target(const struct world *w, const struct lease *lease)
@@ -37,6 +72,15 @@ static bool has_target(const struct world *w, const struct lease *lease)
         return false;
 }
 
+/* Is it ended with the whole of the cgroup that was made for this lease? What was adopted is in one that somebody else made
+ * for more than this (F52), and what left it has to be ended alone. */
+static bool is_in_tree(struct world *w, const struct lease *lease, struct identity identity)
+{
+        const struct process *p = world_process_find(w, identity);
+
+        return lease->binding.cgroup_id != 0 && !lease->adopted && (!p || p->cgroup_id == lease->binding.cgroup_id);
+}
+
 static void order(struct world *w, struct actions *out, const struct lease *lease, struct identity process,
                   enum hand_verb verb, int signal)
 {
@@ -46,14 +90,14 @@ static void order(struct world *w, struct actions *out, const struct lease *leas
         a->hand = (uint8_t) verb;
         a->signal = (uint8_t) signal;
         a->process = process;
-        a->cgroup_id = lease->binding.cgroup_id;
+        a->cgroup_id = is_in_tree(w, lease, process) ? lease->binding.cgroup_id : 0;
 }
 
 static void tell_unkillable(struct world *w, struct lease *lease, struct identity process, struct actions *out)
 {
-        if (lease->ending_told)
+        if (lease->ending_told >= ENDING_TOLD_UNKILLABLE)
                 return;
-        lease->ending_told = true;
+        lease->ending_told = ENDING_TOLD_UNKILLABLE;
         actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_UNKILLABLE })->process =
                 process;
 }
@@ -72,10 +116,11 @@ static void push(struct world *w, struct lease *lease, struct identity process, 
         if (w->now_ms - u64_min(*term_ms, w->now_ms) < w->config.end_grace_ms)
                 return;
 
-        uint64_t *noted = lease->binding.cgroup_id != 0 ? &lease->tree_kill_ms : kill_ms;
+        bool tree = is_in_tree(w, lease, process);
+        uint64_t *noted = tree ? &lease->tree_kill_ms : kill_ms;
         if (*noted == 0) {
                 *noted = stamp(w);
-                if (lease->binding.cgroup_id != 0)
+                if (tree)
                         order(w, out, lease, process, HAND_KILL_TREE, SIGKILL);
                 else
                         order(w, out, lease, process, HAND_SIGNAL, SIGKILL);
@@ -86,15 +131,17 @@ static void push(struct world *w, struct lease *lease, struct identity process, 
 
 void ending_tick(struct world *w, struct lease *lease, struct actions *out)
 {
+        if (!w->eyes_answering || w->degraded)
+                return;
         if (!lease->ending) {
-                if (!is_due(lease) || !has_target(w, lease))
+                if (!is_due(w, lease) || !has_target(w, lease))
                         return;
                 lease->ending = true;
                 actions_add_lease(
                         w, out, ACTION_WARNING, lease,
                         &(struct reason){ .rule = RULE_END_ORDERED, .start_ms = w->now_ms + w->config.end_grace_ms });
         }
-        if (!w->eyes_answering || w->degraded || w->now_ms < lease->ending_again_ms)
+        if (w->now_ms < lease->ending_again_ms)
                 return;
         if (lease->root_living)
                 push(w, lease, lease->binding.root, &lease->root_term_ms, &lease->tree_kill_ms, out);
@@ -107,11 +154,11 @@ void ending_tick(struct world *w, struct lease *lease, struct actions *out)
 
 /* The step that could not be tried is to be done again, later. Without its grace (hands that were started anew do not know
  * of it) it is the SIGTERM. */
-static void take_back(struct lease *lease, struct process *p, enum hand_why why)
+static void take_back(struct world *w, struct lease *lease, struct process *p, enum hand_why why)
 {
         bool is_root = !p;
         uint64_t *term_ms = is_root ? &lease->root_term_ms : &p->term_ms;
-        uint64_t *kill_ms = is_root || lease->tree_kill_ms != 0 ? &lease->tree_kill_ms : &p->kill_ms;
+        uint64_t *kill_ms = is_root || is_in_tree(w, lease, p->identity) ? &lease->tree_kill_ms : &p->kill_ms;
         bool was_term = *kill_ms == 0;
 
         *kill_ms = 0;
@@ -133,11 +180,30 @@ void ending_outcome(struct world *w, const struct hand_outcome *o, struct action
         }
         if (!is_root && (!p || !ref_equal(p->lease, world_lease_ref(w, lease))))
                 return;
-        take_back(lease, is_root ? NULL : p, (enum hand_why) o->why);
+        take_back(w, lease, is_root ? NULL : p, (enum hand_why) o->why);
         lease->ending_again_ms = w->now_ms + ENDING_AGAIN_MS;
-        if (lease->ending_told)
+        if (lease->ending_told != 0)
                 return;
-        lease->ending_told = true;
+        lease->ending_told = ENDING_TOLD_BLOCKED;
         actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_END_BLOCKED, .limit = o->why })
                 ->process = o->process;
+}
+
+void ending_new_root(struct lease *lease)
+{
+        lease->root_term_ms = 0;
+        if (lease->binding.cgroup_id == 0 || lease->adopted)
+                lease->tree_kill_ms = 0; /* it was the old one's */
+}
+
+void ending_owner_is_back(struct world *w, struct lease *lease)
+{
+        if (!lease->ending || (lease->kill_at_end && lease->over_time))
+                return;
+        lease->ending = false;
+        lease->ending_told = 0;
+        lease->root_term_ms = lease->tree_kill_ms = lease->ending_again_ms = 0;
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                if (ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
+                        w->processes[i].term_ms = w->processes[i].kill_ms = 0;
 }

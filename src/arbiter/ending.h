@@ -11,4 +11,8 @@
 #include "model/world.h"
 
 void ending_tick(struct world *world, struct lease *lease, struct actions *out);
+/* Another command of its own: it was not asked to end yet. */
+void ending_new_root(struct lease *lease);
+/* It is no orphan any more: what was named for that case stops. */
+void ending_owner_is_back(struct world *world, struct lease *lease);
 void ending_outcome(struct world *world, const struct hand_outcome *outcome, struct actions *out);

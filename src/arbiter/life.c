@@ -132,6 +132,7 @@ void life_set_active(struct world *w, struct lease *lease, uint64_t token, struc
         if (lease->active_ms == 0)
                 lease->active_ms = w->now_ms;
         lease->owner_gone = false;
+        ending_owner_is_back(w, lease);
         holder_of(w, lease)->uncollected = false;
 
         struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
@@ -153,6 +154,8 @@ void life_activate(struct world *w, const struct lease_call *call, struct action
 
         lease->renewed_ms = w->now_ms;
         if (!identity_is_none(call->root)) {
+                if (!identity_equal(call->root, lease->binding.root))
+                        ending_new_root(lease);
                 lease->binding.root = call->root;
                 lease->root_living = true;
         }
