@@ -357,9 +357,11 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_LIMIT_BYTES_PER_USER:
                 say(t, "this user's leases may come to ");
                 say_size(t, r->ceiling_bytes);
-                say(t, " together, and have ");
+                say(t, " together; they have ");
                 say_size(t, r->reserved_bytes);
-                say(t, "; release some first (`lessor limits`)");
+                say(t, ", and this asks for ");
+                say_size(t, r->need_bytes);
+                say(t, ": release some first (`lessor limits`)");
                 break;
         case RULE_LIMIT_SLOT:
                 say(t, "this user's leases may run for %s at most: say for how long (--for)",

@@ -47,6 +47,11 @@ static const char *check_lease(const struct world *w, uint32_t i)
         if (l->state != LEASE_QUEUED && l->state != LEASE_PARKED && !ref_is_none(l->entry))
                 return "a lease that holds and still stands in the queue";
 
+        if (l->adopted && l->state == LEASE_QUEUED)
+                return "an adopted lease that waits";
+        if (!l->ending && (l->root_term_ms != 0 || l->tree_kill_ms != 0 || l->ending_told != ENDING_TOLD_NOTHING))
+                return "a lease that is not being ended, and was";
+
         const struct holder *h = holder_at(w, l->holder);
         if (lease_state_holds(l->state) && !h)
                 return "a lease that holds without a row in the holder table";
@@ -68,6 +73,8 @@ static const char *check_entry(const struct world *w, uint32_t i)
                 return "a queue entry of a lease that is gone";
         if (entry_at(w, l->entry) != e)
                 return "a queue entry its lease does not know";
+        if (e->demand_bytes < e->least_bytes)
+                return "an exclusive demand that is less than was asked for";
         if (e->is_head && e->head_device >= w->n_devices)
                 return "head of a device that is not there";
         for (uint32_t j = 0; e->is_head && j < i; j++)
@@ -75,6 +82,36 @@ static const char *check_entry(const struct world *w, uint32_t i)
                     w->entries[j].head_device == e->head_device)
                         return "two heads of one device";
         return NULL;
+}
+
+/* Nobody is granted beside an exclusive lease, and it is granted beside nobody. What drains is nobody's any more, and what
+ * is parked has nothing there. */
+static const char *check_exclusive(const struct world *w, const struct holder *exclusive)
+{
+        if (exclusive->kind != HOLDER_LEASE || !lease_at(w, exclusive->lease)->exclusive)
+                return "an exclusive holder whose lease is none";
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                if (h == exclusive || h->kind != HOLDER_LEASE || h->device != exclusive->device)
+                        continue;
+                const struct lease *l = lease_at(w, h->lease);
+                if (l && l->state != LEASE_DRAINING && l->state != LEASE_PARKED)
+                        return "a lease beside an exclusive one";
+        }
+        return NULL;
+}
+
+static const char *check_promises(const struct world *w, const struct holder *h)
+{
+        const struct lease *l = h->kind == HOLDER_LEASE ? lease_at(w, h->lease) : NULL;
+
+        if (h->pinned && h->kind != HOLDER_LEASE && h->kind != HOLDER_TENANT)
+                return "a pin on what nobody could take back";
+        if (!h->pinned && h->pin_end_ms != 0)
+                return "the end of a pin that is none";
+        if (l && l->state == LEASE_DRAINING && (h->pinned || h->exclusive))
+                return "an ended lease that still keeps others out";
+        return h->exclusive ? check_exclusive(w, h) : NULL;
 }
 
 static const char *check_holder(const struct world *w, uint32_t i)
@@ -98,6 +135,19 @@ static const char *check_holder(const struct world *w, uint32_t i)
         }
         if (h->kind == HOLDER_CLAIM && h->used_bytes != 0)
                 return "a claim that uses memory";
+        return check_promises(w, h);
+}
+
+static const char *check_process(const struct world *w, const struct process *p)
+{
+        const struct lease *l = lease_at(w, p->lease);
+
+        if (!ref_is_none(p->lease) && !l)
+                return "a process under a lease that is gone";
+        if ((p->term_ms != 0 || p->kill_ms != 0) && (!l || !l->ending))
+                return "a process that was asked to end by nobody";
+        if (p->kill_ms != 0 && p->term_ms == 0)
+                return "a process that was killed without a word before";
         return NULL;
 }
 
@@ -130,6 +180,8 @@ const char *world_check(const struct world *w)
                 if (a.pid > b.pid || (a.pid == b.pid && a.start_ticks >= b.start_ticks))
                         wrong = "processes are not sorted";
         }
+        for (uint32_t i = 0; !wrong && i < w->n_processes; i++)
+                wrong = check_process(w, &w->processes[i]);
         for (uint32_t i = 1; !wrong && i < w->n_occupancies; i++) {
                 const struct occupancy *a = &w->occupancies[i - 1], *b = &w->occupancies[i];
                 if (a->device > b->device || (a->device == b->device && a->identity.pid > b->identity.pid))
