@@ -60,6 +60,10 @@ static void on_timer(uv_timer_t *timer)
                 conn_wake(c); /* its answer is ready */
                 break;
         case CONN_WAITING:
+                if (!server_is_settled(c->server)) {
+                        conn_limit_wait(c, API_SETTLE_MS); /* the lease as it is cannot be told just now */
+                        break;
+                }
                 if (c->want == WANT_CHANGE) { /* its time is over: the lease as it is */
                         struct action nothing = { .kind = ACTION_NONE, .lease_id = c->lease_id };
                         route_on_action(c, &nothing);

@@ -45,6 +45,8 @@ enum conn_want {
         WANT_CHANGE,  /* long poll */
 };
 
+enum { API_SETTLE_MS = 5 }; /* how soon to look again whether the disk has answered */
+
 struct route;
 
 /* A door that is open. */
@@ -71,6 +73,7 @@ struct conn {
         uint8_t address[WRONG_TOKENS_KEY]; /* by TCP: where from, and by which door */
         bool asleep;                       /* suspended in libmicrohttpd */
         bool dead;                         /* the client left, or was dropped */
+        bool wants_settled;                /* asleep until host->settled() */
 
         /* the request */
         const struct route *route;
@@ -149,6 +152,7 @@ void server_await_turn(struct api_server *server);
 /* libmicrohttpd has something to do that no descriptor tells: let it, soon (its own wake-up is silent without a thread of
  * its own). */
 void server_kick(struct api_server *server);
+bool server_is_settled(const struct api_server *server);
 
 /* ---- conn.c ---- */
 struct conn *conn_new(struct api_server *server, const struct listener *listener, int fd);

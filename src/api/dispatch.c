@@ -97,10 +97,21 @@ static void refuse_early(struct conn *c)
                 conn_sleep(c, CONN_LATE);
 }
 
+/* All but those that are refused anyway and /healthz, which asks whether the daemon lives. */
+static bool looks_at_world(const struct conn *c)
+{
+        return c->early.status == 0 && !c->too_large && c->route->run != look_health;
+}
+
 void conn_dispatch(struct conn *c)
 {
         struct api_server *s = c->server;
 
+        if (looks_at_world(c) && !server_is_settled(s)) {
+                c->wants_settled = true;
+                conn_sleep(c, CONN_STEPPING);
+                return;
+        }
         c->dispatched = true;
         if (c->early.status != 0 || c->too_large)
                 refuse_early(c);

@@ -102,6 +102,11 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
                 conn_on_closed(c);
 }
 
+bool server_is_settled(const struct api_server *s)
+{
+        return s->host.settled(s->host.ctx);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *n_upload, void **request)
 {
@@ -154,6 +159,11 @@ static void on_turn_begins(uv_prepare_t *prepare)
         struct api_server *s = prepare->data;
         uint32_t slot;
 
+        if (!server_is_settled(s)) { /* api_server_on_settled() goes on */
+                (void) uv_idle_stop(&s->turn_goes_on);
+                (void) uv_prepare_stop(prepare);
+                return;
+        }
         turns_begin(&s->turns);
         while (turns_next(&s->turns, &slot)) {
                 struct conn *c = s->conns[slot];
@@ -358,6 +368,23 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
                                 stream_wake(c);
                 }
         }
+        if (s->woken)
+                server_run_http(s);
+}
+
+void api_server_on_settled(struct api_server *s)
+{
+        if (s->stopping)
+                return;
+        for (uint32_t slot = 0; slot < s->options.connections_max; slot++) {
+                struct conn *c = s->conns[slot];
+                if (!c || !c->wants_settled)
+                        continue;
+                c->wants_settled = false;
+                conn_wake(c);
+        }
+        if (s->turns.n_waiting > 0 || s->turns.served > 0)
+                server_await_turn(s);
         if (s->woken)
                 server_run_http(s);
 }

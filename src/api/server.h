@@ -64,5 +64,7 @@ void api_server_free(struct api_server *server);
 
 /* The actions of a turn, after their commit, in order. */
 void api_server_on_actions(struct api_server *server, const struct action *actions, size_t n);
+/* host->settled() is true again: those who were held back are served. */
+void api_server_on_settled(struct api_server *server);
 /* A client's input of this turn could not be committed: nothing was changed. @code: errno, ENOSPC = the disk is full. */
 void api_server_on_refused(struct api_server *server, uint64_t token, int code, const char *words);

@@ -58,8 +58,10 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
         (void) pos;
         if (c->dead)
                 return MHD_CONTENT_READER_END_WITH_ERROR;
-        if (c->out_at == c->out.len)
+        if (c->out_at == c->out.len && server_is_settled(c->server))
                 fill(c);
+        else
+                c->wants_settled = c->out_at == c->out.len;
         if (c->dead || c->out.failed)
                 return MHD_CONTENT_READER_END_WITH_ERROR;
 

@@ -3,6 +3,7 @@
 #include "store/journal_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "store/codec_world.h"
 
@@ -344,7 +345,9 @@ int journal_commit(struct journal *j, struct error *err)
                 return 0;
 
         struct head head = { .seq = j->last_seq, .hash = j->hash };
-        int r = batch_write(j, &head, err);
+        int r = journal_place_check(j, err);
+        if (r == 0)
+                r = batch_write(j, &head, err);
         if (r < 0) {
                 journal_abort(j);
                 return r;
@@ -354,6 +357,7 @@ int journal_commit(struct journal *j, struct error *err)
         j->last_seq = head.seq;
         j->hash = head.hash;
         journal_discard(j);
+        journal_place_note(j);
         if (journal_must_tidy(j))
                 (void) journal_tidy(j, NULL); /* the records are in; their events can wait longer still */
         return 0;
@@ -461,8 +465,8 @@ static int segment_write(struct journal *j, const struct chain_segment *segment,
         return journal_run(j, STMT_COMMIT, "committing a segment of the journal", err);
 }
 
-int journal_snapshot(struct journal *j, const struct world *world, const char *boot_id, uint64_t wall_ms,
-                     struct error *err)
+int journal_snapshot_prepare(struct journal *j, const struct world *world, const char *boot_id, uint64_t wall_ms,
+                             struct error *err)
 {
         if (j->options.read_only)
                 return error_set(err, EROFS, "%s was opened for reading only", j->path);
@@ -473,26 +477,33 @@ int journal_snapshot(struct journal *j, const struct world *world, const char *b
         if (strlen(boot_id) >= JOURNAL_BOOT_ID_SIZE || wall_ms >= CODEC_ID_END)
                 return error_set(err, EINVAL, "not a boot id, or not a time");
 
+        size_t size = codec_world_size_max(world);
+        free(j->prepared);
+        j->prepared = malloc(sizeof(*j->prepared) + size);
+        if (!j->prepared)
+                return error_set(err, ENOMEM, "no memory for a snapshot of %zu bytes", size);
+        j->prepared->wall_ms = wall_ms;
+        (void) snprintf(j->prepared->boot_id, sizeof(j->prepared->boot_id), "%s", boot_id);
+        return codec_world_encode(world, j->prepared->data, size, &j->prepared->n, err);
+}
+
+static int prepared_write(struct journal *j, const struct prepared *prepared, struct error *err)
+{
         uint64_t newest = 0;
-        int r = kept_read(j, STMT_SEGMENT_KEPT, 0, &newest, NULL, NULL, err);
+        int r = journal_place_check(j, err);
         if (r < 0)
                 return r;
-
-        size_t size = codec_world_size_max(world), n = 0;
-        auto_free uint8_t *snapshot = malloc(size);
-        if (!snapshot)
-                return error_set(err, ENOMEM, "no memory for a snapshot of %zu bytes", size);
-        r = codec_world_encode(world, snapshot, size, &n, err);
+        r = kept_read(j, STMT_SEGMENT_KEPT, 0, &newest, NULL, NULL, err);
         if (r < 0)
                 return r;
 
         struct chain_segment segment = {
                 .id = newest + 1,
                 .first_seq = j->last_seq + 1,
-                .wall_ms = wall_ms,
+                .wall_ms = prepared->wall_ms,
                 .core_version = j->core_version,
-                .boot_id = boot_id,
-                .snapshot = { .data = snapshot, .n = n },
+                .boot_id = prepared->boot_id,
+                .snapshot = { .data = prepared->data, .n = prepared->n },
         };
         struct chain_hash hash = chain_hash_segment(&j->hash, &segment);
         r = segment_write(j, &segment, &hash, err);
@@ -504,5 +515,23 @@ int journal_snapshot(struct journal *j, const struct world *world, const char *b
         j->segment_records = 0;
         j->hash = hash;
         j->event_seq = j->last_seq;
+        journal_place_note(j);
         return 0;
+}
+
+int journal_snapshot_write(struct journal *j, struct error *err)
+{
+        if (!j->prepared)
+                return error_set(err, EINVAL, "no snapshot was prepared");
+        int r = prepared_write(j, j->prepared, err);
+        free(j->prepared);
+        j->prepared = NULL;
+        return r;
+}
+
+int journal_snapshot(struct journal *j, const struct world *world, const char *boot_id, uint64_t wall_ms,
+                     struct error *err)
+{
+        int r = journal_snapshot_prepare(j, world, boot_id, wall_ms, err);
+        return r < 0 ? r : journal_snapshot_write(j, err);
 }

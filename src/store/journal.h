@@ -37,13 +37,14 @@
  *   -ENOSPC  disk, quota, file size limit or max_bytes is full; goes away when space returns
  *   -EBUSY   another program holds the lock for longer than busy_ms; try again
  *   -EIO     the disk failed                 -EBADMSG  what was read is damaged (the words name the row)
- *   -EROFS   opened read_only, or the file system is      -EACCES, -ENOENT, -ENOMEM  as usual
+ *   -ENOENT  a write found the file or its log deleted, replaced or emptied: journal_begin_anew()
+ *   -EROFS   opened read_only, or the file system is      -EACCES, -ENOMEM  as usual
  *   -EPROTONOSUPPORT  written by a newer lessor (read_only: or an older one): refused, not one byte changed
  *   -EPROTOTYPE       not a journal: refused, not one byte changed
  *   -ESTALE  another program wrote into this journal: give up, restore again
  *   -EINVAL  our own bug (order of calls, a value that could not be read back)
  *
- * One thread at a time uses a journal. A process opens a path for writing once; further journals on it (another thread that
+ * One thread at a time uses a journal; it may be handed from one to another. A process opens a path for writing once; further journals on it (another thread that
  * serves events, replay) are read_only and opened after that one.
  */
 #include <stdbool.h>
@@ -58,7 +59,7 @@ struct journal;
 
 struct journal_options {          /* zeroed = the defaults */
         bool read_only;           /* for replay, verify, events: changes nothing and moves nothing aside */
-        uint32_t busy_ms;         /* how long a lock of others is waited for (250): the loop stands still meanwhile */
+        uint32_t busy_ms;         /* how long a lock of others is waited for (250) */
         uint32_t segment_records; /* journal_wants_snapshot() after so many (10000) */
         uint32_t
                 keep_segments; /* older ones are pruned with their records (8; at least 2, so that one may be damaged) */
@@ -84,6 +85,9 @@ void journal_close(struct journal *j); /* NULL is fine. What was not committed i
 /* One sentence about what was lost or damaged, where the evidence lies; NULL when all is well. */
 const char *journal_degraded(const struct journal *j);
 const char *journal_upgraded(const struct journal *j); /* the same about a conversion; NULL = there was none */
+
+/* How long a lock of others is waited for from now on (options.busy_ms until then). */
+void journal_set_busy_ms(struct journal *j, uint32_t busy_ms);
 
 /* ---- restart ---- */
 
@@ -119,11 +123,23 @@ struct journal_restored {
 int journal_restore(struct journal *j, struct world *world, journal_step_fn *step, void *ctx,
                     struct journal_restored *ret, struct error *err);
 
+/*
+ * After -ENOENT: moves aside what is left of the file, starts a fresh one and sets journal_degraded(). The sequence and the
+ * chain go on; journal_snapshot() comes next. Where the files are as they were it does nothing.
+ */
+int journal_begin_anew(struct journal *j, struct error *err);
+
 /* ---- writing ---- */
 
-/* Begins a segment, in a transaction of its own; prunes. Nothing may be pending. On failure the old segment goes on. */
+/*
+ * Begins a segment, in a transaction of its own; prunes. Nothing may be pending. On failure the old segment goes on.
+ * In two steps: encoded into memory while the world stands still, then written, by another thread if one likes.
+ */
 int journal_snapshot(struct journal *j, const struct world *world, const char *boot_id, uint64_t wall_ms,
                      struct error *err);
+int journal_snapshot_prepare(struct journal *j, const struct world *world, const char *boot_id, uint64_t wall_ms,
+                             struct error *err);
+int journal_snapshot_write(struct journal *j, struct error *err); /* what was prepared last; then it is forgotten */
 bool journal_wants_snapshot(const struct journal *j);
 
 /* Encodes into memory; nothing of @input and @actions is kept. -ENOBUFS: 64 MiB are pending. On failure nothing is added. */

@@ -68,6 +68,13 @@ const char *journal_degraded(const struct journal *j)
         return j->degraded[0] ? j->degraded : NULL;
 }
 
+void journal_set_busy_ms(struct journal *j, uint32_t busy_ms)
+{
+        j->options.busy_ms = busy_ms;
+        if (j->db)
+                (void) sqlite3_busy_timeout(j->db, (int) busy_ms);
+}
+
 /* ---- before SQLite touches it ---- */
 
 enum header { HEADER_OURS, HEADER_EMPTY, HEADER_DAMAGED };
@@ -104,7 +111,7 @@ static int header_look(const char *path, enum header *ret, struct error *err)
         struct stat st;
         if (fstat(fd, &st) < 0)
                 return error_errno(err, errno, "looking at %s", path);
-        if (!S_ISREG(st.st_mode))
+        if (!S_ISREG(st.st_mode)) /* put there since file_is_other() looked */
                 return error_set(err, EPROTOTYPE, "%s is not a regular file", path);
         ssize_t n = read(fd, &h, sizeof(h));
         if (n < 0)
@@ -124,6 +131,25 @@ static int header_look(const char *path, enum header *ret, struct error *err)
         if ((st.st_mode & 077) != 0 && fchmod(fd, 0600) < 0)
                 return error_errno(err, errno, "%s may be read by others, and closing it", path);
         return 0;
+}
+
+/* A folder, a link, a pipe in the journal's place. */
+static bool file_is_other(const char *path)
+{
+        struct stat st;
+        return lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+/* What can be seen before anything is opened; NULL = nothing is wrong. */
+static const char *file_what_is_wrong(const char *path)
+{
+        if (file_is_other(path))
+                return "what lies in the journal's place is not a file";
+        if (aside_is_orphaned(path))
+                return "the journal's main file is gone or empty beside its write-ahead log";
+        if (journal_log_is_damaged(path))
+                return "the journal's write-ahead log is damaged";
+        return NULL;
 }
 
 static int file_make(const char *path, struct error *err)
@@ -146,6 +172,7 @@ void journal_file_close(struct journal *j, bool keep_wal)
                 (void) sqlite3_db_config(j->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep_wal ? 1 : 0, NULL);
         (void) sqlite3_close(j->db); /* no statement is left, so it cannot refuse */
         j->db = NULL;
+        journal_place_forget(j);
 }
 
 static int file_connect(struct journal *j, struct error *err)
@@ -268,6 +295,7 @@ static int file_open_once(struct journal *j, struct error *err)
         if (r < 0)
                 return r;
         (void) sqlite3_db_config(j->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+        journal_place_note(j);
         return 0;
 }
 
@@ -290,9 +318,9 @@ static int file_open(struct journal *j, struct error *err)
         int r;
 
         if (!j->options.read_only) {
-                if (aside_is_orphaned(j->path)) {
-                        r = file_move_aside(j, "the journal's main file is gone or empty beside its write-ahead log",
-                                            err);
+                const char *wrong = file_what_is_wrong(j->path);
+                if (wrong) {
+                        r = file_move_aside(j, wrong, err);
                         if (r < 0)
                                 return r;
                 }
@@ -368,8 +396,10 @@ void journal_close(struct journal *j)
 {
         if (!j)
                 return;
-        journal_file_close(j, false);
+        /* Closing removes the log by its name: only if it is ours. */
+        journal_file_close(j, journal_place_check(j, NULL) < 0);
         free(j->pending);
+        free(j->prepared);
         free(j->arena);
         free(j->actions);
         free(j->path);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of the journal share: journal_open.c, journal.c (writing), journal_restore.c, journal_events.c,
- * journal_verify.c, journal_upgrade.c. */
+/* What the files of the journal share: journal_open.c, journal_place.c, journal_upgrade.c, journal.c (writing),
+ * journal_restore.c, journal_events.c, journal_verify.c. */
+#include <sys/types.h>
 #include "store/chain.h"
 #include "store/codec.h"
 #include "store/codec_action.h"
@@ -58,12 +59,27 @@ struct pending { /* one record that is not committed; its bytes lie in the arena
         size_t n_actions;
 };
 
+struct place { /* which file a name stood for */
+        bool is_known;
+        bool is_empty;
+        dev_t dev;
+        ino_t ino;
+};
+
+struct prepared {
+        uint64_t wall_ms;
+        char boot_id[JOURNAL_BOOT_ID_SIZE];
+        size_t n;
+        uint8_t data[];
+};
+
 struct journal {
         sqlite3 *db;
         char *path;
         struct journal_options options;
         char core_version[JOURNAL_VERSION_SIZE];
         sqlite3_stmt *stmts[STMT_N];
+        struct place main_place, log_place;
         char degraded[400];
         char upgraded[300];
 
@@ -83,6 +99,8 @@ struct journal {
         size_t n_arena;
         size_t cap_arena;
 
+        struct prepared *prepared; /* a snapshot that is not written yet */
+
         struct actions *actions; /* room to decode a record into; made when first needed */
 };
 
@@ -98,6 +116,12 @@ int journal_index(struct journal *j, struct error *err);
 bool journal_must_tidy(const struct journal *j);
 /* What the file says about j->event_seq. */
 int journal_index_position(struct journal *j, uint64_t *ret_seq, struct error *err);
+
+/* journal_place.c */
+void journal_place_note(struct journal *j);
+void journal_place_forget(struct journal *j);
+int journal_place_check(const struct journal *j, struct error *err); /* -ENOENT: not what it was */
+bool journal_log_is_damaged(const char *path);
 
 /* journal_upgrade.c */
 bool journal_format_is_readable(uint64_t format);

@@ -415,15 +415,141 @@ static void database_of_another_program_is_refused_untouched(void **state)
         file_is_refused_untouched(d, -EPROTOTYPE);
         assert_int_equal(unlink(d->path), 0);
 
-        assert_int_equal(mkdir(d->path, 0700), 0);
-        assert_int_equal(journal_open(&d->j, d->path, NULL, &d->err), -EPROTOTYPE);
-        assert_int_equal(rmdir(d->path), 0);
-        assert_int_equal(symlink("/etc/hostname", d->path), 0);
-        assert_int_equal(journal_open(&d->j, d->path, NULL, &d->err), -ELOOP);
-        assert_int_equal(unlink(d->path), 0);
         assert_int_equal(journal_open(&d->j, "/nonexistent/journal.db", NULL, &d->err), -ENOENT);
         assert_int_equal(journal_open(&d->j, d->path, &(struct journal_options){ .read_only = true }, &d->err),
                          -ENOENT);
+}
+
+/* F75, S12: what is no file is moved aside unopened: a pipe would hold the daemon up, a link lead it elsewhere. */
+static void folder_pipe_or_link_in_its_place_is_moved_aside(void **state)
+{
+        struct desk *d = *state;
+        char other[PATH_MAX];
+        struct stat st;
+        unsigned n;
+
+        desk_path(other, "%s/other.txt", d->dir);
+        desk_write_file(other, "precious", 8);
+        for (n = 1; n <= 3; n++) {
+                if (n == 1)
+                        assert_int_equal(mkdir(d->path, 0700), 0);
+                else if (n == 2)
+                        assert_int_equal(mkfifo(d->path, 0600), 0);
+                else
+                        assert_int_equal(symlink(other, d->path), 0);
+                desk_open(d);
+                assert_true(d->restored.fresh && d->restored.degraded);
+                assert_non_null(strstr(journal_degraded(d->j), "not a file"));
+                assert_int_equal(desk_count(d, ".aside-"), n);
+                desk_snapshot(d);
+                desk_write(d, 3);
+                desk_close(d);
+                d->i = 0;
+                assert_int_equal(unlink(d->path), 0);
+        }
+        assert_int_equal(stat(other, &st), 0);
+        assert_int_equal(st.st_size, 8);
+}
+
+/* ---- files that change under a running daemon (F75) ---- */
+
+enum {
+        RUNNING_MAIN_GONE,
+        RUNNING_LOG_GONE,
+        RUNNING_MAIN_EMPTY,
+        RUNNING_LOG_EMPTY,
+        RUNNING_REPLACED,
+        RUNNING_FOLDER,
+        RUNNING_N
+};
+
+static void change_under_it(struct desk *d, int what)
+{
+        char name[PATH_MAX];
+
+        desk_path(name, "%s%s", d->path, what == RUNNING_LOG_GONE || what == RUNNING_LOG_EMPTY ? "-wal" : "");
+        if (what == RUNNING_MAIN_EMPTY || what == RUNNING_LOG_EMPTY) {
+                assert_int_equal(truncate(name, 0), 0);
+                return;
+        }
+        assert_int_equal(unlink(name), 0);
+        if (what == RUNNING_REPLACED)
+                desk_write_file(name, "of somebody else", 16);
+        if (what == RUNNING_FOLDER)
+                assert_int_equal(mkdir(name, 0700), 0);
+}
+
+/* F75: without a look, SQLite would go on writing into what no name leads to, and each commit would be acknowledged. */
+static void journal_that_goes_while_it_is_in_use_is_begun_anew_from_the_world(void **state)
+{
+        struct desk *d = *state;
+
+        for (int what = 0; what < RUNNING_N; what++) {
+                struct world *told = books_world_new();
+                uint64_t seq = d->i;
+
+                desk_start(d);
+                desk_write(d, 20);
+                memcpy(told, d->world, sizeof(*told));
+                seq = journal_last_seq(d->j);
+                change_under_it(d, what);
+
+                desk_append(d, 5);
+                int r = journal_commit(d->j, &d->err);
+                if (r != -ENOENT)
+                        fail_msg("%d: %d", what, r);
+                assert_non_null(strstr(d->err.msg, "while it was in use"));
+                journal_discard(d->j);
+                books_world_zero(d->world); /* as the daemon does: the world as of what was stored */
+                if (journal_restore(d->j, d->world, books_step, NULL, &d->restored, &d->err) < 0)
+                        fail_msg("%d: %s", what, d->err.msg);
+                if (what != RUNNING_MAIN_EMPTY) { /* what is still open is still whole */
+                        desk_assert_same_books(d->world, told);
+                        assert_int_equal(d->restored.last_seq, seq);
+                }
+                assert_int_equal(journal_begin_anew(d->j, &d->err), 0);
+                assert_non_null(journal_degraded(d->j));
+                if (d->restored.fresh) {
+                        struct config config;
+                        config_defaults(&config);
+                        world_init(d->world, &config);
+                }
+                desk_snapshot(d);
+                memcpy(told, d->world, sizeof(*told));
+                desk_close(d);
+
+                desk_open(d);
+                assert_false(d->restored.degraded);
+                desk_assert_same_books(d->world, told);
+                desk_assert_verifies(d);
+                desk_close(d);
+                books_world_free(told);
+        }
+}
+
+/* F75: SQLite passes over a log whose head is not one, and what was not in the main file yet would be gone in silence. */
+static void log_that_is_garbage_is_damage(void **state)
+{
+        struct desk *d = *state;
+        char path[PATH_MAX], name[PATH_MAX + 8];
+        size_t n;
+
+        desk_start(d);
+        desk_write(d, 30);
+        desk_copy(d, "copy.db", path);
+        desk_close(d);
+        desk_path(d->path, "%s", path);
+        desk_path(name, "%s-wal", path);
+        uint8_t *log = desk_read(name, &n);
+        assert_true(log && n > 4096);
+        log[3] ^= 0x40;
+        desk_write_file(name, log, n);
+        desk_open(d);
+        assert_true(d->restored.degraded && d->restored.fresh);
+        assert_non_null(strstr(journal_degraded(d->j), "write-ahead log is damaged"));
+        assert_int_equal(desk_count(d, ".aside-"), 3);
+        desk_close(d);
+        free(log);
 }
 
 /* ---- death (F77) ---- */
@@ -555,6 +681,9 @@ int main(void)
                 journal_test(newer_journal_is_refused_untouched),
                 journal_test(journal_in_a_form_nothing_converts_is_moved_aside),
                 journal_test(database_of_another_program_is_refused_untouched),
+                journal_test(folder_pipe_or_link_in_its_place_is_moved_aside),
+                journal_test(journal_that_goes_while_it_is_in_use_is_begun_anew_from_the_world),
+                journal_test(log_that_is_garbage_is_damage),
                 journal_test(acknowledged_records_survive_kill_9),
                 journal_test(log_that_ends_anywhere_leaves_whole_records_from_the_start),
         };

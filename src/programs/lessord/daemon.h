@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The daemon: one thread, one loop, one world. Whatever comes in during a turn of the loop (requests, readings, exits,
- * timers) is collected as inputs; at its end turn_run() steps them in order, commits them with their actions to the journal
- * in one transaction, and only then lets the actions out (turn.c).
+ * The daemon: one loop, one world, and a thread that waits for the disk (writer.h). Whatever comes in during a turn of the
+ * loop (requests, readings, exits, timers) is collected as inputs; at its end turn_run() steps them in order, has them
+ * committed with their actions to the journal in one transaction, and only then lets the actions out (turn.c).
  */
 #include <stdbool.h>
 #include <uv.h>
@@ -18,13 +18,16 @@
 #include "programs/lessord/paths.h"
 #include "programs/lessord/told.h"
 #include "programs/lessord/world_clock.h"
+#include "programs/lessord/writer.h"
 #include "senses/process.h"
 #include "store/journal.h"
 
 enum {
         TICK_MS = 1000,
-        SLEPT_MS = 2000, /* beyond what reading two clocks one after the other can differ */
+        SLEPT_MS = 2000,      /* beyond what reading two clocks one after the other can differ */
+        STORE_BUSY_MS = 2000, /* how long a request waits for a lock that others hold on the journal, then 503 */
         STORE_RETRY_FIRST_MS = 100,
+        STORE_RETRY_BUSY_MS = 20, /* then it is only looked whether it is gone */
         STORE_RETRY_MOST_MS = 1000,
 };
 
@@ -42,7 +45,8 @@ struct daemon {
         struct process_source processes;
         struct world_clock clock;
         struct world *world;
-        struct journal *journal;
+        struct journal *journal; /* the writer's while it is busy */
+        struct writer *writer;
         struct api_server *api;
         struct eyes_link *eyes;
         struct owners owners;
@@ -57,6 +61,7 @@ struct daemon {
         uint64_t now_ms, wall_ms;
         uint64_t asleep_ms; /* as of the last reading */
         struct inputs inputs;
+        struct inputs taken; /* those of the batch that is under way */
         struct batch batch;
         uv_prepare_t before_sleep; /* the loop may sleep now: the clocks are read anew after it */
         uv_check_t turn;
@@ -76,14 +81,26 @@ uint64_t daemon_wall_ms(struct daemon *d);
 void daemon_submit(struct daemon *d, const struct input *input);
 void daemon_give_up(struct daemon *d, const char *what, const struct error *err);
 
+/* The loop does not sleep while inputs wait that can be stepped. */
+void daemon_stay_awake(struct daemon *d);
+
 /* ---- turn.c ---- */
 void turn_run(struct daemon *d);
+/* What the writer answered; a writer_done_fn. */
+void turn_answered(void *ctx, enum writer_order order, int r, const struct error *err);
+/* The world is what the disk has, and the journal may be read. */
+bool turn_is_settled(const struct daemon *d);
 /* The world as the journal has it, into d->world (zeroed first). Also after a commit that failed. */
 int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error *err);
 
 /* Watch the processes that the world's leases hang on; @end as for owners_sync(). Roots first: an owner that is gone leaves
  * its lease orphaned only while the command lives. */
 void turn_watch_processes(struct daemon *d, enum end_reason end);
+
+/* ---- outage.c ---- */
+/* A batch could not be stored: @taken are its inputs, @code an errno. The facts among them go back to d->inputs. */
+void outage_begin(struct daemon *d, struct inputs *taken, int code, const struct error *why);
+void outage_answered(struct daemon *d, int r, const struct error *err);
 
 /* ---- main.c ---- */
 /* To the API, what of the configuration may change while it runs. */

@@ -37,6 +37,11 @@ static int api_submit(void *ctx, const struct input *input, struct error *err)
         return 0;
 }
 
+static bool api_settled(void *ctx)
+{
+        return turn_is_settled(ctx);
+}
+
 static void api_health(void *ctx, struct api_health *ret)
 {
         struct daemon *d = ctx;
@@ -121,6 +126,7 @@ struct api_host host_for_api(struct daemon *d)
                 .now_ms = api_now_ms,
                 .wall_of_ms = api_wall_of_ms,
                 .submit = api_submit,
+                .settled = api_settled,
                 .health = api_health,
                 .told = api_told,
                 .looked_ms = api_looked_ms,

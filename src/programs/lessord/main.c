@@ -197,8 +197,9 @@ static uint32_t connections_allowed(void)
 
 static int open_books(struct daemon *d, struct journal_restored *restored, struct error *err)
 {
+        const struct journal_options options = { .busy_ms = STORE_BUSY_MS };
         struct error clock_err = { 0 };
-        int r = journal_open(&d->journal, d->paths.journal, NULL, err);
+        int r = journal_open(&d->journal, d->paths.journal, &options, err);
         if (r < 0)
                 return r;
 
@@ -355,7 +356,7 @@ static void on_turn(uv_check_t *check)
         turn_run(d);
         /* The door opens after the first look at the cards (or its failure): a client that comes at once is not told that
          * there are none. */
-        if (d->ready && !d->api && !d->stopping && d->inputs.n == 0) {
+        if (d->ready && !d->api && !d->stopping && d->inputs.n == 0 && turn_is_settled(d)) {
                 if (open_door(d, &err) < 0)
                         daemon_give_up(d, "opening the socket", &err);
                 else
@@ -400,6 +401,9 @@ static int start(struct daemon *d, struct error *err)
         r = open_books(d, &restored, err);
         if (r < 0)
                 return r;
+        r = writer_new(&d->writer, &d->loop, d->journal, turn_answered, d, err);
+        if (r < 0)
+                return r;
         r = eyes_link_new(&d->eyes, &d->loop, program, d->conf.eyes_deadline_ms, &eyes, err);
         if (r < 0)
                 return r;
@@ -422,6 +426,7 @@ static void close_daemon(struct daemon *d)
                 (uv_handle_t *) &d->signals[1],
         };
 
+        writer_finish(d->writer); /* whoever asked in the last moment gets an answer */
         if (d->api) {
                 (void) unlink(d->paths.socket);
                 api_server_stop(d->api);
@@ -432,6 +437,8 @@ static void close_daemon(struct daemon *d)
         owners_close(&d->roots);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
                 uv_close(handles[i], NULL);
+        writer_finish(d->writer); /* a snapshot may have been due behind that */
+        writer_stop(d->writer);
         (void) uv_run(&d->loop, UV_RUN_DEFAULT);
         (void) uv_loop_close(&d->loop);
 
@@ -444,7 +451,9 @@ static void close_daemon(struct daemon *d)
         doors_close(&d->doors);
         eyes_link_free(d->eyes);
         journal_close(d->journal);
+        writer_free(d->writer);
         inputs_fini(&d->inputs);
+        inputs_fini(&d->taken);
         free(d->batch.items);
         if (d->world)
                 (void) munmap(d->world, sizeof(*d->world));
@@ -495,6 +504,7 @@ int main(int argc, char **argv)
          * block that is freed. */
         (void) mallopt(M_MMAP_THRESHOLD, 64 * 1024);
         (void) mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+        (void) mallopt(M_ARENA_MAX, 1); /* nor is a thread that waits for the disk one to have a heap of its own */
         log_init("lessord", LOG_LEVEL_INFO);
         if (parse_options(argc, argv, &options) < 0)
                 return EXIT_USAGE;

@@ -2,12 +2,16 @@
 /*
  * What happens at the end of each turn of the loop: step, commit, and only then act.
  *
- * When the commit fails (disk full, locked by somebody) the world would be ahead of the disk. Chosen: throw the batch away
- * and read the world again from the journal, rather than copy the world before every batch. It costs nothing while all is
- * well, a copy cannot be forgotten to be taken, and what is read back is by construction what the disk has. Clients of the
- * batch are told that nothing was changed; facts (readings, exits, clients that left) stay in the queue in their order and
- * are stepped again once a snapshot could be written. Until then requests are refused before they become inputs, and the
- * eyes' socket is not read: what they say waits in it, so nothing grows here and nothing is lost.
+ *                     turn_run: inputs are stepped, encoded, handed to the writer
+ *      SETTLED ------------------------------------------------------------------> COMMITTING
+ *         ^  ^                                                                      |      |
+ *         |  `---------- turn_answered: the actions are carried out <---- stored ---'      | failed
+ *         |                                                                                v
+ *         `---- a snapshot could be written <---- OUTAGE: the world is read again (outage.c)
+ *
+ * While a batch is under way the loop goes on: it takes connections, reads requests, hears the eyes. But it steps nothing
+ * (what comes meanwhile is the next batch: the group commit), and nobody is shown a world that the disk does not have yet:
+ * turn_is_settled() holds such answers back (api/host.h).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -77,7 +81,12 @@ void daemon_submit(struct daemon *d, const struct input *input)
                 daemon_give_up(d, "collecting inputs", &err);
                 return;
         }
-        if (!d->store_failed)
+        daemon_stay_awake(d);
+}
+
+void daemon_stay_awake(struct daemon *d)
+{
+        if (d->inputs.n > 0 && !d->store_failed && !writer_is_busy(d->writer))
                 (void) uv_idle_start(&d->busy, on_busy);
 }
 
@@ -105,7 +114,9 @@ int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error
         }
         if (ret->degraded)
                 log_warning("event=journal-degraded words=\"%s\"", journal_degraded(d->journal));
-        if (!ret->agreed)
+        if (journal_upgraded(d->journal) && !d->writer)
+                log_info("event=journal-upgraded words=\"%s\"", journal_upgraded(d->journal));
+        if (!ret->agreed && ret->same_core)
                 log_warning("event=journal-disagrees seq=%" PRIu64 " core=%s", ret->differs_at_seq, ret->core_version);
         return 0;
 }
@@ -161,91 +172,14 @@ static int step_one(struct daemon *d, const struct input *input, struct error *e
         return 0;
 }
 
-static int step_and_commit(struct daemon *d, const struct inputs *taken, struct error *err)
+static int step_all(struct daemon *d, const struct inputs *taken, struct error *err)
 {
         for (size_t i = 0; i < taken->n; i++) {
                 int r = step_one(d, &taken->items[i], err);
                 if (r < 0)
                         return r;
         }
-        return journal_commit(d->journal, err);
-}
-
-/* ---- when it cannot be written ---- */
-
-static void on_retry(uv_timer_t *timer)
-{
-        struct daemon *d = timer->data;
-        struct error err = { 0 };
-        int r;
-
-        /* A snapshot is a good question: it writes for real, and on failure the world has not moved. */
-        d->now_ms = 0;
-        r = journal_snapshot(d->journal, d->world, d->clock.boot_id, daemon_wall_ms(d), &err);
-        if (r < 0) {
-                d->store_code = -r;
-                (void) snprintf(d->store_words, sizeof(d->store_words), "%s", err.msg);
-                d->store_retry_ms =
-                        d->store_retry_ms * 2 < STORE_RETRY_MOST_MS ? d->store_retry_ms * 2 : STORE_RETRY_MOST_MS;
-                (void) uv_timer_start(&d->retry, on_retry, d->store_retry_ms, 0);
-                return;
-        }
-        log_info("event=journal-back waiting_inputs=%zu", d->inputs.n);
-        d->store_failed = false;
-        eyes_link_pause(d->eyes, false);
-        if (d->inputs.n > 0)
-                (void) uv_idle_start(&d->busy, on_busy);
-}
-
-static void refuse_clients(struct daemon *d, struct inputs *taken, int code, const char *words)
-{
-        size_t kept = 0;
-
-        for (size_t i = 0; i < taken->n; i++) {
-                struct input *input = &taken->items[i];
-                if (!input_is_refusable(input)) {
-                        taken->items[kept++] = *input;
-                        continue;
-                }
-                uint64_t token = input->kind == INPUT_REQUEST  ? input->request.token
-                                 : input->kind == INPUT_CHANGE ? input->change.token
-                                                               : input->call.token;
-                api_server_on_refused(d->api, token, code, words);
-        }
-        taken->n = kept;
-}
-
-static void batch_failed(struct daemon *d, struct inputs *taken, int code, const struct error *why)
-{
-        struct journal_restored restored;
-        struct error err = { 0 };
-
-        log_error("event=journal-failed errno=%d words=\"%s\" inputs=%zu", code, why->msg, taken->n);
-        batch_reset(&d->batch);
-        journal_discard(d->journal);
-        int r = turn_load_world(d, &restored, &err);
-        if (r < 0) {
-                daemon_give_up(d, "reading the journal again", &err);
-                return;
-        }
-        d->store_failed = true;
-        d->store_code = code;
-        d->store_retry_ms = STORE_RETRY_FIRST_MS;
-        (void) snprintf(d->store_words, sizeof(d->store_words), "%s", why->msg);
-        eyes_link_pause(d->eyes, true);
-        (void) uv_idle_stop(&d->busy);
-        (void) uv_timer_start(&d->retry, on_retry, d->store_retry_ms, 0);
-
-        refuse_clients(d, taken, code, d->store_words);
-        /* What came meanwhile stands behind what is tried again. */
-        if (inputs_move(taken, &d->inputs) < 0) {
-                (void) error_set(&err, ENOMEM, "no memory for inputs");
-                daemon_give_up(d, "keeping inputs", &err);
-                return;
-        }
-        free(d->inputs.items);
-        d->inputs = *taken;
-        *taken = (struct inputs){ 0 };
+        return 0;
 }
 
 /* ---- acting ---- */
@@ -311,8 +245,13 @@ static void on_tick(uv_timer_t *timer)
         struct daemon *d = timer->data;
         struct input tick = { .kind = INPUT_TICK };
 
-        if (d->store_failed)
+        if (d->store_failed || !turn_is_settled(d))
+                return; /* what is due is due at the next one too */
+        if (d->inputs.n == 0 && journal_wants_tidying(d->journal)) {
+                writer_order(d->writer, WRITER_TIDY);
+                daemon_submit(d, &tick);
                 return;
+        }
         if (d->owners.incomplete || d->roots.incomplete)
                 turn_watch_processes(d, END_OWNER_EXITED);
         daemon_submit(d, &tick);
@@ -343,38 +282,83 @@ static void snapshot_when_due(struct daemon *d)
 
         if (!journal_wants_snapshot(d->journal))
                 return;
-        if (journal_snapshot(d->journal, d->world, d->clock.boot_id, daemon_wall_ms(d), &err) < 0)
+        if (journal_snapshot_prepare(d->journal, d->world, d->clock.boot_id, daemon_wall_ms(d), &err) < 0)
                 log_warning("event=snapshot-failed words=\"%s\"", err.msg); /* the old segment goes on */
+        else
+                writer_order(d->writer, WRITER_SNAPSHOT);
+}
+
+/* ---- the turn ---- */
+
+bool turn_is_settled(const struct daemon *d)
+{
+        return !writer_is_busy(d->writer);
+}
+
+/* The array serves the next turn, unless something came meanwhile. */
+static void taken_done(struct daemon *d)
+{
+        inputs_clear(&d->taken);
+        if (d->inputs.items) {
+                inputs_fini(&d->taken);
+        } else {
+                d->inputs = d->taken;
+                d->taken = (struct inputs){ 0 };
+        }
+}
+
+static void batch_failed(struct daemon *d, int r, const struct error *err)
+{
+        batch_reset(&d->batch);
+        outage_begin(d, &d->taken, -r, err);
+        taken_done(d);
+}
+
+static void batch_stored(struct daemon *d)
+{
+        act(d);
+        taken_done(d);
+        snapshot_when_due(d);
+        if (!d->stopping)
+                set_pace(d);
 }
 
 void turn_run(struct daemon *d)
 {
         struct error err = { 0 };
 
-        if (d->inputs.n == 0 || d->store_failed || d->stopping) {
-                (void) uv_idle_stop(&d->busy);
+        (void) uv_idle_stop(&d->busy);
+        if (d->inputs.n == 0 || d->store_failed || d->stopping || !turn_is_settled(d)) {
                 d->now_ms = 0;
                 return;
         }
 
-        struct inputs taken = d->inputs;
+        d->taken = d->inputs;
         d->inputs = (struct inputs){ 0 };
-        (void) uv_idle_stop(&d->busy);
-        int r = step_and_commit(d, &taken, &err);
-        if (r < 0) {
-                batch_failed(d, &taken, -r, &err);
-        } else {
-                act(d);
-                snapshot_when_due(d);
-        }
-        if (!d->stopping)
-                set_pace(d);
-
-        /* The array serves the next turn, unless something came meanwhile. */
-        inputs_clear(&taken);
-        if (d->inputs.items)
-                inputs_fini(&taken);
+        int r = step_all(d, &d->taken, &err);
+        if (r < 0)
+                batch_failed(d, r, &err);
+        else if (journal_pending(d->journal) == 0)
+                batch_stored(d); /* ticks that said nothing */
         else
-                d->inputs = taken;
+                writer_order(d->writer, WRITER_COMMIT);
         d->now_ms = 0;
+}
+
+void turn_answered(void *ctx, enum writer_order order, int r, const struct error *err)
+{
+        struct daemon *d = ctx;
+
+        if (order == WRITER_COMMIT && r < 0)
+                batch_failed(d, r, err);
+        else if (order == WRITER_COMMIT)
+                batch_stored(d);
+        else if (d->store_failed)
+                outage_answered(d, r, err);
+        else if (r < 0) /* the old segment goes on; events wait longer */
+                log_warning("event=%s words=\"%s\"", order == WRITER_SNAPSHOT ? "snapshot-failed" : "tidying-failed",
+                            err->msg);
+        daemon_stay_awake(d);
+        if (d->api && turn_is_settled(d))
+                api_server_on_settled(d->api);
 }
