@@ -91,7 +91,10 @@ void story_events(struct conn *c)
         }
         /* Not to a HEAD: libmicrohttpd would write the end of the chunks, which is no part of its answer. */
         if (wants_stream(c) && !c->is_head) {
-                const char *last = MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, "Last-Event-ID");
+                /* What the client says itself counts before what its library remembers. */
+                const char *last = conn_query(c, "after")
+                                           ? NULL
+                                           : MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, "Last-Event-ID");
                 if (last && parse_u64("Last-Event-ID", last, 0, INT64_MAX, &after, &err) < 0) {
                         problem_field(&p, "Last-Event-ID", last, strlen(last), "the id of an event", "leave it out");
                         conn_reply_problem(c, &p, NULL);

@@ -76,6 +76,45 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
         return (ssize_t) n;
 }
 
+static bool note_id(void *cls, const struct api_event *event)
+{
+        *(uint64_t *) cls = event->action.id;
+        return true;
+}
+
+/* It is behind what is kept, or ahead of everything that ever was: the books were begun anew meanwhile. */
+static bool is_cut_off(struct conn *c, uint64_t *ret_next)
+{
+        struct api_host *host = &c->server->host;
+        struct api_event_query oldest = { .limit = 1 };
+        struct error err;
+
+        *ret_next = 0;
+        if (c->cursor == 0 || host->events(host->ctx, &oldest, note_id, ret_next, &err) < 0)
+                return false;
+        if (c->cursor >= host->world(host->ctx)->next_action_id)
+                return true;
+        return *ret_next > c->cursor + 1;
+}
+
+/* An event without an id, so that the client's last one stays what it was; its data look like an event's. */
+static void tell_gap(struct conn *c)
+{
+        uint64_t next;
+
+        if (!is_cut_off(c, &next))
+                return;
+        bool anew = next <= c->cursor;
+        strbuf_printf(&c->out,
+                      "event: gap\ndata: {\"id\":null,\"kind\":\"gap\",\"after\":%" PRIu64 ",\"next\":%" PRIu64
+                      ",\"text\":\"%s\"}\n\n",
+                      c->cursor, next,
+                      anew ? "the books were begun anew: this is another row of ids, from its beginning"
+                           : "what was between these two ids is no longer kept");
+        if (anew)
+                c->cursor = 0;
+}
+
 void stream_begin(struct conn *c, uint64_t after, uint64_t lease_id)
 {
         if (!conn_may_wait(c))
@@ -85,6 +124,7 @@ void stream_begin(struct conn *c, uint64_t after, uint64_t lease_id)
         c->streams = true;
         strbuf_init(&c->out, STREAM_BUFFER_MAX);
         strbuf_puts(&c->out, "retry: 1000\n\n"); /* also lets the client see at once that it is connected */
+        tell_gap(c);
         c->out_at = 0;
         c->beat_due = false;
 
