@@ -53,6 +53,14 @@ static struct process *free_process(struct world *w, const struct request *r, co
 static void find(struct world *w, const struct request *r, struct found *ret)
 {
         *ret = (struct found){ 0 };
+        for (uint32_t i = 0; i < w->n_leases; i++) { /* under one that has nothing on a device yet */
+                const struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] != 0 && lease_state_holds((enum lease_state) lease->state) &&
+                    lease->state != LEASE_DRAINING &&
+                    (identity_equal(lease->binding.root, r->binding.root) ||
+                     identity_equal(lease->binding.owner, r->binding.root)))
+                        ret->leased_id = lease->id;
+        }
         for (uint32_t i = 0; i < w->n_occupancies; i++) {
                 const struct occupancy *row = &w->occupancies[i];
                 const struct process *p = world_process_find(w, row->identity);

@@ -121,7 +121,19 @@ static void S09_children_and_cgroup_come_along_and_nobody_elses(void **state)
 static void adoption_that_may_not_be_is_refused_in_words_and_changes_nothing(void **state)
 {
         (void) state;
-        enum { FOREIGN, LEASED, LEASED_CHILD, SEVERAL, NOTHING, UNKNOWN_SIZE, GHOST, TOO_MUCH, NO_SUCH_CARD, N };
+        enum {
+                FOREIGN,
+                LEASED,
+                LEASED_UNSEEN,
+                LEASED_CHILD,
+                SEVERAL,
+                NOTHING,
+                UNKNOWN_SIZE,
+                GHOST,
+                TOO_MUCH,
+                NO_SUCH_CARD,
+                N
+        };
         static const struct {
                 const char *name;
                 enum rule rule;
@@ -129,6 +141,7 @@ static void adoption_that_may_not_be_is_refused_in_words_and_changes_nothing(voi
         } rows[N] = {
                 [FOREIGN] = { "somebody else's", RULE_ADOPT_NOT_YOURS, "belongs to somebody else" },
                 [LEASED] = { "under a lease", RULE_ADOPT_LEASED, "under lease L1 already" },
+                [LEASED_UNSEEN] = { "under a lease, not on the card yet", RULE_ADOPT_LEASED, "under lease L1 already" },
                 [LEASED_CHILD] = { "its worker is under a lease", RULE_ADOPT_LEASED, "under lease L1 already" },
                 [SEVERAL] = { "on two cards", RULE_ADOPT_SEVERAL, "on 2 devices" },
                 [NOTHING] = { "no memory", RULE_NOTHING_TO_ADOPT, "--vram" },
@@ -144,7 +157,12 @@ static void adoption_that_may_not_be_is_refused_in_words_and_changes_nothing(voi
                 scene_begin(&s);
                 uint32_t card = scene_device(&s, GiB(24)), other = scene_device(&s, GiB(24));
                 struct ask ask = { .uid = ALICE };
-                if (i == LEASED || i == LEASED_CHILD) {
+                if (i == LEASED_UNSEEN) {
+                        ask.pid = scene_process_of(&s, ALICE, 0, 0, 0);
+                        uint64_t lease = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(4) });
+                        scene_activate(&s, lease, ask.pid, 0);
+                        ask.bytes = GiB(2);
+                } else if (i == LEASED || i == LEASED_CHILD) {
                         uint64_t lease = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(4) });
                         ask.pid = scene_process_of(&s, ALICE, 0, 0, 0);
                         uint32_t worker = scene_process_of(&s, ALICE, i == LEASED ? ask.pid : 0, ask.pid, 0);
