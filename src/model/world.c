@@ -10,6 +10,19 @@ void world_init(struct world *world, const struct config *config)
         world->next_action_id = 1;
 }
 
+void world_copy(struct world *to, const struct world *from)
+{
+        memcpy(to, from, offsetof(struct world, devices));
+        memcpy(to->devices, from->devices, from->n_devices * sizeof(from->devices[0]));
+        memcpy(to->lease_ids, from->lease_ids, from->n_leases * sizeof(from->lease_ids[0]));
+        memcpy(to->leases, from->leases, from->n_leases * sizeof(from->leases[0]));
+        memcpy(to->entries, from->entries, from->n_entries * sizeof(from->entries[0]));
+        memcpy(to->holders, from->holders, from->n_holders * sizeof(from->holders[0]));
+        memcpy(to->users, from->users, from->n_users * sizeof(from->users[0]));
+        memcpy(to->occupancies, from->occupancies, from->n_occupancies * sizeof(from->occupancies[0]));
+        memcpy(to->processes, from->processes, from->n_processes * sizeof(from->processes[0]));
+}
+
 /*
  * Emptying a row keeps its generation and moves it on; everything else is zeroed, so that two worlds with the same history
  * are the same bytes. The high-water marks never fall.

@@ -50,6 +50,9 @@ struct world {
 /* @world must be zeroed memory. */
 void world_init(struct world *world, const struct config *config);
 
+/* @to must be zeroed memory. What nobody used is not touched. */
+void world_copy(struct world *to, const struct world *from);
+
 /* Rows. `new` returns NULL when the table is full (or the configured limit is reached); `drop` empties the row and moves its
  * generation on, so that every older ref finds nobody. `get` returns NULL for a ref whose generation is over. */
 bool world_has_lease_room(const struct world *world);

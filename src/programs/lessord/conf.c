@@ -52,6 +52,14 @@ static const struct key {
         { "ceiling_admin", KIND_COUNT32, AT(core.ceiling_admin), 1, 5, "the same for administrators" },
         { "leases_per_user_max", KIND_COUNT32, AT(core.leases_per_user_max), 1, LEASES_MAX,
           "leases of one user, waiting ones included" },
+        { "bytes_per_user_max", KIND_AMOUNT, AT(core.bytes_per_user_max), 0, SIZE_BYTES_MAX,
+          "what the leases of one user may come to; 0: no limit" },
+        { "slot_max", KIND_SPAN, AT(core.slot_max_ms), 0, 365 * DAY_MS,
+          "longest slot of a lease, which then has to be named; 0: no limit" },
+        { "pins_per_user_max", KIND_COUNT32, AT(core.pins_per_user_max), 0, LEASES_MAX, "pinned leases of one user" },
+        { "pin_max", KIND_SPAN, AT(core.pin_max_ms), 0, 365 * DAY_MS, "longest pin; 0: also without an end" },
+        { "end_grace", KIND_SPAN, AT(core.end_grace_ms), 10000, DAY_MS,
+          "between SIGTERM and SIGKILL, for what --kill-at-end and --kill-left end" },
         { "leases_max", KIND_COUNT32, AT(core.leases_max), 1, LEASES_MAX, "leases at a time" },
         { "entries_max", KIND_COUNT32, AT(core.entries_max), 1, ENTRIES_MAX, "queue entries at a time" },
         { "waiting_per_user_max", KIND_COUNT32, AT(core.waiting_per_user_max), 1, ENTRIES_MAX,
@@ -130,6 +138,11 @@ static int set_text(struct conf *conf, const struct key *key, const char *text, 
         return 0;
 }
 
+void conf_fini(struct conf *conf)
+{
+        conf_sections_fini(&conf->sections);
+}
+
 static const char *value_text(const struct key *key, uint64_t value, char *buf, size_t size)
 {
         if (key->kind == KIND_SPAN)
@@ -187,8 +200,8 @@ static int on_line(struct load *load, const char *section, const char *name, con
         char safe[96];
 
         if (section[0])
-                return error_set(err, EINVAL, "sections are not used here: leave out [%s]",
-                                 text_escape(section, strlen(section), safe, sizeof(safe)));
+                return conf_sections_line(&load->conf->sections, &load->conf->core, section, name, value ? value : "",
+                                          err);
         for (size_t i = 0; i < KEYS_N; i++) {
                 uint64_t parsed = 0;
                 if (strcmp(keys[i].name, name) != 0)
@@ -270,26 +283,73 @@ int conf_load(const char *path, bool required, struct conf *conf, struct error *
         int line = ini_parse_stream(read_line, &source, on_ini, &load);
         bool failed = ferror(source.f) != 0;
         (void) fclose(source.f);
+        r = 0;
         if (line < 0 || failed)
-                return error_set(err, EIO, "reading the configuration %s failed", path);
-        if (source.too_long > 0 && (line == 0 || source.too_long <= line))
-                return error_set(err, EINVAL, "%s:%d: the line is too long; write long comments on lines of their own",
-                                 path, source.too_long);
-        if (line > 0)
-                return error_set(err, EINVAL, "%s:%d: %s", path, line,
-                                 load.first.code ? load.first.msg : "a line is `key = value`");
+                r = error_set(err, EIO, "reading the configuration %s failed", path);
+        else if (source.too_long > 0 && (line == 0 || source.too_long <= line))
+                r = error_set(err, EINVAL, "%s:%d: the line is too long; write long comments on lines of their own",
+                              path, source.too_long);
+        else if (line > 0)
+                r = error_set(err, EINVAL, "%s:%d: %s", path, line,
+                              load.first.code ? load.first.msg : "a line is `key = value`");
+        else if (conf_sections_end(&loaded.sections, err) < 0)
+                r = error_wrap(err, -EINVAL, "%s", path);
+        if (r < 0) {
+                conf_fini(&loaded);
+                return r;
+        }
         *conf = loaded;
         return 0;
 }
 
-void conf_print(FILE *out, const struct conf *conf)
+static void show_value(const struct conf *conf, const struct key *key, char *buf, size_t size)
 {
-        char text[64];
+        if (key->kind == KIND_TEXT)
+                (void) snprintf(buf, size, "%s", (const char *) conf + key->at);
+        else
+                (void) value_text(key, get(conf, key), buf, size);
+}
+
+bool conf_show(const struct conf *conf, size_t i, struct conf_shown *ret)
+{
+        struct conf defaults;
+
+        if (i >= KEYS_N)
+                return false;
+        conf_defaults(&defaults);
+        ret->name = keys[i].name;
+        ret->help = keys[i].help;
+        show_value(conf, &keys[i], ret->value, sizeof(ret->value));
+        show_value(&defaults, &keys[i], ret->otherwise, sizeof(ret->otherwise));
+        return true;
+}
+
+/* What is set up once: the doors, and what the eyes were started with. */
+static bool is_set_up_once(const struct key *key)
+{
+        return (key->kind == KIND_TEXT && strcmp(key->name, "engine_socket") != 0) ||
+               strcmp(key->name, "eyes_deadline") == 0;
+}
+
+const char *conf_needs_restart(const struct conf *a, const struct conf *b)
+{
+        char was[CONF_PATH_MAX], is[CONF_PATH_MAX];
 
         for (size_t i = 0; i < KEYS_N; i++) {
-                const char *value = keys[i].kind == KIND_TEXT
-                                            ? (const char *) conf + keys[i].at
-                                            : value_text(&keys[i], get(conf, &keys[i]), text, sizeof(text));
-                (void) fprintf(out, "  %-21s %-12s %s\n", keys[i].name, value, keys[i].help);
+                if (!is_set_up_once(&keys[i]))
+                        continue;
+                show_value(a, &keys[i], was, sizeof(was));
+                show_value(b, &keys[i], is, sizeof(is));
+                if (strcmp(was, is) != 0)
+                        return keys[i].name;
         }
+        return NULL;
+}
+
+void conf_print(FILE *out, const struct conf *conf)
+{
+        struct conf_shown key;
+
+        for (size_t i = 0; conf_show(conf, i, &key); i++)
+                (void) fprintf(out, "  %-21s %-12s %s\n", key.name, key.value, key.help);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * lessord.conf: `key = value` lines, # and ; begin comments, no sections. The keys are a table (conf.c) with a parser, a
- * range and one line of help each; spans and amounts are text ("10m", "1GiB"). An unknown, doubled or bad key is an error
+ * lessord.conf: `key = value` lines, # and ; begin comments; sections for users, groups and containers behind them
+ * (conf_sections.h). The keys are a table (conf.c) with a parser, a range and one line of help each; spans and amounts are text ("10m", "1GiB"). An unknown, doubled or bad key is an error
  * that names file and line.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include "base/error.h"
 #include "model/config.h"
+#include "programs/lessord/conf_sections.h"
 
 enum { CONF_ADDRESS_MAX = 96, CONF_PATH_MAX = 256, CONF_HOSTS_MAX = 256, CONF_GROUP_MAX = 33, CONF_SOCKET_MAX = 104 };
 
@@ -33,6 +34,7 @@ struct conf_doors {
 
 struct conf {
         struct config core;
+        struct conf_sections sections;
         struct conf_doors doors;
         uint64_t poll_ms;          /* how often the cards are looked at while leases exist */
         uint64_t poll_busy_ms;     /* … while something waits, drains or is to be collected */
@@ -42,7 +44,17 @@ struct conf {
 };
 
 void conf_defaults(struct conf *conf);
+void conf_fini(struct conf *conf);
 /* @required: a missing file is an error; else it means the defaults. */
 int conf_load(const char *path, bool required, struct conf *conf, struct error *err);
+/* The keys in their order, for whoever shows them: false behind the last. Texts are good until the next call. */
+struct conf_shown {
+        const char *name, *help;
+        char value[CONF_PATH_MAX],
+                otherwise[CONF_PATH_MAX]; /* as lessord.conf would have it; and without a line there */
+};
+bool conf_show(const struct conf *conf, size_t i, struct conf_shown *ret);
+/* The first key whose change only a restart of lessord takes up; NULL: there is none. */
+const char *conf_needs_restart(const struct conf *a, const struct conf *b);
 /* Every key with its value now and its help, as lessord.conf would have it. */
 void conf_print(FILE *out, const struct conf *conf);

@@ -16,6 +16,7 @@
 #include "programs/lessord/inputs.h"
 #include "programs/lessord/owners.h"
 #include "programs/lessord/paths.h"
+#include "programs/lessord/reload.h"
 #include "programs/lessord/told.h"
 #include "programs/lessord/world_clock.h"
 #include "programs/lessord/writer.h"
@@ -41,6 +42,9 @@ struct daemon {
         uv_loop_t loop;
         struct conf conf;
         struct doors doors; /* until the API has them */
+        enum conf_source conf_source;
+        char conf_path[320];
+        char conf_error[400]; /* why the file was not taken; "" = it was */
         struct paths paths;
         struct process_source processes;
         struct world_clock clock;
@@ -67,7 +71,7 @@ struct daemon {
         uv_check_t turn;
         uv_idle_t busy; /* active while inputs wait: the loop does not sleep then */
         uv_timer_t tick, retry;
-        uv_signal_t signals[2];
+        uv_signal_t signals[3];
 
         bool store_failed;
         int store_code; /* errno */

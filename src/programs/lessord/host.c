@@ -6,6 +6,8 @@
 #include "base/cleanup.h"
 #include "model/lease.h"
 #include "programs/lessord/daemon.h"
+#include "programs/lessord/host_conf.h"
+#include "programs/lessord/plan.h"
 
 static struct world *api_world(void *ctx)
 {
@@ -51,6 +53,7 @@ static void api_health(void *ctx, struct api_health *ret)
                 .gpu = eyes_link_gpu(d->eyes),
                 .started_wall_ms = d->started_wall_ms,
                 .degraded = d->store_failed ? d->store_words : journal_degraded(d->journal),
+                .config_error = d->conf_error[0] ? d->conf_error : NULL,
         };
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
         ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);
@@ -118,6 +121,12 @@ static int api_events(void *ctx, const struct api_event_query *query, api_event_
         return 0;
 }
 
+static bool api_plan(void *ctx, const struct request *request, struct api_planned *ret)
+{
+        struct daemon *d = ctx;
+        return plan_request(d->world, daemon_now_ms(d), request, ret);
+}
+
 struct api_host host_for_api(struct daemon *d)
 {
         return (struct api_host){
@@ -131,6 +140,11 @@ struct api_host host_for_api(struct daemon *d)
                 .told = api_told,
                 .looked_ms = api_looked_ms,
                 .events = api_events,
+                .plan = api_plan,
+                .quota_row = host_quota_row,
+                .quota_name = host_quota_name,
+                .config_json = host_config_json,
+                .reload = host_reload,
         };
 }
 

@@ -36,6 +36,7 @@ struct options {
         const char *dir;
         const char *conf;
         enum log_level level;
+        bool check_config, print;
 };
 
 static void usage(FILE *out)
@@ -53,6 +54,9 @@ static void usage(FILE *out)
                 "  --system           /run/lessor, /var/lib/lessor, /etc/lessor/lessord.conf\n"
                 "  --config FILE      another configuration file\n"
                 "  --log-level LEVEL  error, warning, info (default) or debug\n"
+                "  --check-config     read the configuration, say what is wrong with it, and end; with --print: say "
+                "what\n"
+                "                     every key is\n"
                 "  --version, --help\n"
                 "\n"
                 "Keys of lessord.conf (key = value), with their defaults:\n",
@@ -83,6 +87,8 @@ static int parse_options(int argc, char **argv, struct options *ret)
                 { "system", no_argument, NULL, 's' },
                 { "config", required_argument, NULL, 'c' },
                 { "log-level", required_argument, NULL, 'l' },
+                { "check-config", no_argument, NULL, 'k' },
+                { "print", no_argument, NULL, 'p' },
                 { "version", no_argument, NULL, 'v' },
                 { "help", no_argument, NULL, 'h' },
                 { 0 },
@@ -107,6 +113,12 @@ static int parse_options(int argc, char **argv, struct options *ret)
                                 break;
                         log_error("--log-level: \"%s\" is not allowed; allowed: error, warning, info, debug", optarg);
                         return -EINVAL;
+                case 'k':
+                        ret->check_config = true;
+                        break;
+                case 'p':
+                        ret->print = true;
+                        break;
                 case 'v':
                         (void) printf("lessord %s\n", LESSORD_VERSION);
                         exit(EXIT_SUCCESS);
@@ -249,11 +261,12 @@ static void tell_what_changed(struct daemon *d, const struct journal_restored *r
 {
         bool rebooted = restored->boot_id[0] != '\0' && strcmp(restored->boot_id, d->clock.boot_id) != 0;
         struct input config = { .kind = INPUT_CONFIG, .config = d->conf.core };
-        struct input restart = { .kind = INPUT_RESTART, .restart = { .rebooted = rebooted } };
+        bool degraded = journal_degraded(d->journal) != NULL;
+        struct input restart = { .kind = INPUT_RESTART, .restart = { .rebooted = rebooted, .degraded = degraded } };
 
         if (memcmp(&d->world->config, &d->conf.core, sizeof(d->conf.core)) != 0)
                 daemon_submit(d, &config);
-        if (restored->fresh)
+        if (restored->fresh && !degraded)
                 return;
         daemon_submit(d, &restart);
         for (uint32_t i = 0; i < d->world->n_leases; i++)
@@ -301,6 +314,8 @@ void daemon_tell_limits(struct daemon *d)
         const struct api_limits limits = {
                 .requests_per_s = conf->requests_per_s,
                 .requests_burst = conf->requests_burst,
+                .containers = d->conf.sections.containers,
+                .n_containers = d->conf.sections.n_containers,
                 .engine_socket = conf->engine_socket[0] ? conf->engine_socket : NULL,
         };
         api_server_set_limits(d->api, &limits);
@@ -392,6 +407,7 @@ static int start(struct daemon *d, struct error *err)
         r = paths_lock(&d->paths, d->lock_fds, err);
         if (r < 0)
                 return r;
+        reload_accept(d);
         r = doors_open(&d->doors, &d->conf.doors, err);
         if (r < 0)
                 return r;
@@ -421,9 +437,9 @@ static void close_daemon(struct daemon *d)
 {
         struct error err = { 0 };
         uv_handle_t *handles[] = {
-                (uv_handle_t *) &d->before_sleep, (uv_handle_t *) &d->turn,  (uv_handle_t *) &d->busy,
-                (uv_handle_t *) &d->tick,         (uv_handle_t *) &d->retry, (uv_handle_t *) &d->signals[0],
-                (uv_handle_t *) &d->signals[1],
+                (uv_handle_t *) &d->before_sleep, (uv_handle_t *) &d->turn,       (uv_handle_t *) &d->busy,
+                (uv_handle_t *) &d->tick,         (uv_handle_t *) &d->retry,      (uv_handle_t *) &d->signals[0],
+                (uv_handle_t *) &d->signals[1],   (uv_handle_t *) &d->signals[2],
         };
 
         writer_finish(d->writer); /* whoever asked in the last moment gets an answer */
@@ -462,6 +478,16 @@ static void close_daemon(struct daemon *d)
                         (void) close(d->lock_fds[i]);
 }
 
+static void on_reload(uv_signal_t *handle, int signal)
+{
+        struct error err = { 0 };
+
+        (void) signal;
+        notify_service_manager("RELOADING=1");
+        (void) reload_now(handle->data, &err); /* what was wrong is in the log and in status */
+        notify_service_manager("READY=1");
+}
+
 static void init_loop(struct daemon *d)
 {
         (void) uv_loop_init(&d->loop);
@@ -470,7 +496,7 @@ static void init_loop(struct daemon *d)
         (void) uv_idle_init(&d->loop, &d->busy);
         (void) uv_timer_init(&d->loop, &d->tick);
         (void) uv_timer_init(&d->loop, &d->retry);
-        for (size_t i = 0; i < 2; i++) {
+        for (size_t i = 0; i < sizeof(d->signals) / sizeof(d->signals[0]); i++) {
                 (void) uv_signal_init(&d->loop, &d->signals[i]);
                 d->signals[i].data = d;
         }
@@ -479,6 +505,7 @@ static void init_loop(struct daemon *d)
         (void) uv_check_start(&d->turn, on_turn);
         (void) uv_signal_start(&d->signals[0], on_signal, SIGTERM);
         (void) uv_signal_start(&d->signals[1], on_signal, SIGINT);
+        (void) uv_signal_start(&d->signals[2], on_reload, SIGHUP);
 }
 
 /* What was lacking may be there the next time: a service manager should try again. */
@@ -491,6 +518,26 @@ static bool may_pass(const struct error *err)
                 if (err->code == codes[i])
                         return true;
         return false;
+}
+
+/* What `lessor config check` shows: is the file good, and with --print what every key says. Touches nothing else. */
+static int check_config(const struct options *options, const struct paths *paths)
+{
+        static struct conf conf;
+        struct error err = { 0 };
+        const char *path = options->conf ? options->conf : paths->conf;
+
+        conf_defaults(&conf);
+        if (conf_load(path, options->conf != NULL, &conf, &err) < 0) {
+                log_error("%s", err.msg);
+                return EXIT_REFUSED;
+        }
+        if (options->print)
+                conf_print(stdout, &conf);
+        else
+                (void) printf("%s: %s\n", path, access(path, F_OK) == 0 ? "good" : "not there: the defaults count");
+        conf_fini(&conf);
+        return EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -511,14 +558,16 @@ int main(int argc, char **argv)
         log_init("lessord", options.level);
         (void) umask(0077);
 
-        conf_defaults(&d.conf);
-        if (give_up_rights(&err) < 0 || paths_find(options.mode, options.dir, &d.paths, &err) < 0 ||
-            conf_load(options.conf ? options.conf : d.paths.conf, options.conf != NULL, &d.conf, &err) < 0) {
+        if (paths_find(options.mode, options.dir, &d.paths, &err) < 0) {
                 log_error("%s", err.msg);
                 return EXIT_REFUSED;
         }
-        if (proc_kernel_is_wsl("/proc"))
-                d.conf.core.kept_free_bytes = d.conf.wsl_margin_bytes;
+        if (options.check_config)
+                return check_config(&options, &d.paths);
+        if (give_up_rights(&err) < 0 || reload_first(&d, options.conf, &err) < 0) {
+                log_error("%s", err.msg);
+                return EXIT_REFUSED;
+        }
         d.started_wall_ms = clock_now_wall_ms();
         init_loop(&d);
         if (start(&d, &err) < 0) {

@@ -70,7 +70,8 @@ int paths_find(enum paths_mode mode, const char *dir, struct paths *ret, struct 
         }
         fits = fits && join(p.socket, p.run_dir, "lessor.sock") && join(p.locks[0], p.run_dir, "lessord.lock") &&
                join(p.locks[1], p.state_dir, "lessord.lock") && join(p.journal, p.state_dir, "journal.db") &&
-               join(p.clock, p.state_dir, "clock") && join(p.conf, conf_dir, "lessord.conf");
+               join(p.clock, p.state_dir, "clock") && join(p.conf, conf_dir, "lessord.conf") &&
+               join(p.conf_accepted, p.state_dir, "lessord.conf.accepted");
         if (!fits || strlen(p.socket) > SOCKET_PATH_MAX)
                 return error_set(err, ENAMETOOLONG,
                                  "the socket's path has %zu bytes and the kernel takes %d: %s; use a shorter folder",

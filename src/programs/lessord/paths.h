@@ -15,7 +15,8 @@ struct paths {
         char locks[2][320]; /* of both folders */
         char journal[320];
         char clock[320];
-        char conf[320]; /* "" = none there */
+        char conf[320];
+        char conf_accepted[320]; /* the last one that was good (reload.h) */
 };
 
 /* @dir: for PATHS_DIR. Fails when the socket's path is longer than the kernel takes. */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -14,18 +15,25 @@
 /* A wall clock that jumped is no reason to age everything by decades. */
 #define AWAY_MAX_MS (UINT64_C(366) * 86400 * 1000)
 
+/* "BOOT-ID NUMBER\n". A pipe, a link or a folder in its place is no such file, and is not waited for (S12). */
 static bool read_offset(const char *path, const char *boot_id, uint64_t *ret)
 {
-        FILE *f = fopen(path, "re");
-        char id[64] = "", number[32] = "";
-        bool ok;
+        char text[128];
+        struct stat st;
+        auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-        if (!f)
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 return false;
-        ok = fscanf(f, "%63s %31s", id, number) == 2 && boot_id[0] != '\0' && strcmp(id, boot_id) == 0 &&
-             parse_u64("offset", number, 0, INT64_MAX, ret, NULL) == 0;
-        (void) fclose(f);
-        return ok;
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return false;
+        text[n] = '\0';
+        char *space = strchr(text, ' '), *end = strchr(text, '\n');
+        if (!space || !end || end < space)
+                return false;
+        *space = *end = '\0';
+        return boot_id[0] != '\0' && strcmp(text, boot_id) == 0 &&
+               parse_u64("offset", space + 1, 0, INT64_MAX, ret, NULL) == 0;
 }
 
 static int write_offset(const char *path, const struct world_clock *c, struct error *err)
@@ -34,7 +42,8 @@ static int write_offset(const char *path, const struct world_clock *c, struct er
         int n = snprintf(text, sizeof(text), "%s %" PRIu64 "\n", c->boot_id[0] ? c->boot_id : "-", c->offset_ms);
 
         (void) snprintf(fresh, sizeof(fresh), "%s.new", path);
-        auto_close int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        (void) unlink(fresh); /* of an attempt that did not end, or whatever lies there */
+        auto_close int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return error_errno(err, errno, "writing %s", fresh);
         if (write(fd, text, (size_t) n) != n || fsync(fd) < 0 || rename(fresh, path) < 0)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the API sees of the configuration, and reading it again. */
+#include <jansson.h>
+#include "programs/lessord/daemon.h"
+#include "programs/lessord/host_conf.h"
+#include "programs/lessord/reload.h"
+
+uint32_t host_quota_row(void *ctx, uint32_t uid, const uint32_t *gids, size_t n_gids)
+{
+        const struct daemon *d = ctx;
+        return conf_quota_row(&d->conf.sections, &d->conf.core, uid, gids, n_gids);
+}
+
+const char *host_quota_name(void *ctx, uint32_t row)
+{
+        static char name[CONF_NAME_SIZE + 8];
+        const struct daemon *d = ctx;
+        return conf_quota_name(&d->conf.sections, &d->conf.core, row, name);
+}
+
+static json_t *sections(const struct daemon *d)
+{
+        json_t *list = json_array();
+        char name[CONF_NAME_SIZE + 16];
+
+        for (uint32_t i = 0; list && i < d->conf.core.n_quotas; i++)
+                (void) json_array_append_new(
+                        list, json_string(conf_quota_name(&d->conf.sections, &d->conf.core, i + 1, name)));
+        for (uint32_t i = 0; list && i < d->conf.sections.n_containers; i++)
+                (void) json_array_append_new(list,
+                                             json_sprintf("container %s", d->conf.sections.containers[i].section));
+        return list;
+}
+
+json_t *host_config_json(void *ctx)
+{
+        const struct daemon *d = ctx;
+        struct conf_shown key;
+        json_t *list = json_array();
+
+        for (size_t i = 0; list && conf_show(&d->conf, i, &key); i++)
+                (void) json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", key.name, "value",
+                                                             key.value, "default", key.otherwise, "help", key.help));
+        return json_pack("{s:s, s:s, s:s?, s:o, s:o}", "file", reload_path(d), "from",
+                         reload_source_name(d->conf_source), "error", d->conf_error[0] ? d->conf_error : NULL, "keys",
+                         list, "sections", sections(d));
+}
+
+int host_reload(void *ctx, struct error *err)
+{
+        return reload_now(ctx, err);
+}
