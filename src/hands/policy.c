@@ -113,7 +113,7 @@ static enum warden_why check_identity(const struct warden_order *o, const struct
                 return WARDEN_WHY_PROTECTED_KERNEL;
         if (t->start_ticks != o->start_ticks || (o->pidfd_inode != 0 && t->pidfd_inode != o->pidfd_inode))
                 return WARDEN_WHY_RECYCLED;
-        return t->program_known ? WARDEN_WHY_NONE : WARDEN_WHY_UNSEEN;
+        return t->program_known || t->exiting ? WARDEN_WHY_NONE : WARDEN_WHY_UNSEEN;
 }
 
 static bool needs_grace(const struct warden_order *o)

@@ -74,7 +74,7 @@ static enum warden_why freeze_and_kill(const struct slow *s)
                 return WARDEN_WHY_SYSTEM;
         }
         /* One that hangs in the kernel never stands still; the others are killed all the same. */
-        (void) cgroup_wait(s->cgroup, "frozen", '1', s->settings->freeze_wait_ms);
+        (void) cgroup_wait(s->cgroup, "frozen", '1', s->settings->kill_wait_ms);
         enum warden_why why = each_member(s, only_check);
         if (why == WARDEN_WHY_NONE)
                 why = each_member(s, check_and_kill);

@@ -13,7 +13,9 @@
 enum {
         STAT_MAX = 4096, /* 52 numbers and a name come to 1.2 KiB at the very most */
         STATUS_MAX = 8192,
-        FLAG_KERNEL_THREAD = 0x00200000, /* PF_KTHREAD in field 9 of stat: part of what ps(1) and systemd rely on */
+        /* in field 9 of stat; ps(1) and systemd rely on them too */
+        FLAG_KERNEL_THREAD = 0x00200000,
+        FLAG_EXITING = 0x00000004,
 };
 
 static bool read_whole(int dir, const char *name, char *buf, size_t size, size_t *ret_n)
@@ -77,6 +79,7 @@ bool target_parse_stat(const char *text, size_t n, struct target *ret)
         ret->state = state;
         ret->ppid = (uint32_t) ppid;
         ret->kernel_thread = (flags & FLAG_KERNEL_THREAD) != 0;
+        ret->exiting = (flags & FLAG_EXITING) != 0;
         ret->start_ticks = start;
         return true;
 }
@@ -190,6 +193,8 @@ void target_open(uint32_t pid, struct target *ret, int *ret_pidfd)
                 read_cgroup(dir, ret);
                 /* Alive before and after: the number cannot have changed hands between the pidfd and the folder. */
                 seen = read_stat(dir, &again) && again.start_ticks == ret->start_ticks;
+                ret->exiting =
+                        again.exiting && again.state != 'Z'; /* a first thread that ended says nothing of the others */
         }
         if (target_is_dead(pidfd)) {
                 *ret = (struct target){ .pid = pid, .gone = true };

@@ -24,6 +24,7 @@ struct target {
         int error;     /* taking hold of it failed for want of something: errno */
         bool seen;     /* start time and uid are known */
         bool kernel_thread;
+        bool exiting; /* on its way out: its program is gone already, and no signal reaches it any more */
         uint32_t pid, ppid;
         char state; /* R S D Z T … */
         uint64_t start_ticks;

@@ -403,9 +403,8 @@ class Cgroup:
         with contextlib.suppress(OSError):
             with open(os.path.join(self.path, "cgroup.freeze"), "w") as f:
                 f.write("0")
-        for pid in self.pids():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        with open(os.path.join(self.path, "cgroup.kill"), "w") as f:
+            f.write("1")
         until("the cgroup is empty", lambda: "populated 0" in self.read("cgroup.events"))
         for below in os.listdir(self.path):
             if os.path.isdir(os.path.join(self.path, below)):

@@ -25,12 +25,12 @@
 
 enum { EXIT_USAGE = 2, EXIT_VERSION = 3, EXIT_REFUSED = 78, SYSTEMD_FIRST_FD = 3 };
 
+enum { NO_NUMBER = UINT32_MAX };
+
 struct options {
         bool system;
-        int fd; /* -1 = none given */
-        const char *dir, *socket, *config;
-        bool have_brain;
-        uid_t brain_uid;
+        uint32_t fd, brain_uid; /* NO_NUMBER = not given */
+        const char *dir, *socket, *config, *lacks;
         struct settings settings;
 };
 
@@ -61,108 +61,76 @@ static void usage(FILE *out)
 
 /* ---- options ---- */
 
-enum {
-        OPT_FD = 1,
-        OPT_DIR,
-        OPT_SYSTEM,
-        OPT_SOCKET,
-        OPT_CONFIG,
-        OPT_BRAIN,
-        OPT_GRACE,
-        OPT_KILL_WAIT,
-        OPT_LACKS,
-        OPT_HELP,
-        OPT_VERSION
+enum { OF_SESSION = 1, OF_SYSTEM = 2, OF_BOTH = 3 };
+
+struct row {
+        const char *name;
+        int of;
+        const char **text; /* where it goes: a text, or a number */
+        uint32_t *number;
+        uint32_t min, max;
 };
 
-static int take_number(const char *name, uint64_t min, uint64_t max, uint64_t *ret)
+static int take_row(const struct row *row)
 {
         struct error err = { 0 };
-        int r = parse_u64(name, optarg, min, max, ret, &err);
+        uint64_t v;
 
+        if (row->text) {
+                *row->text = optarg;
+                return 0;
+        }
+        int r = parse_u64(row->name, optarg, row->min, row->max, &v, &err);
         if (r < 0)
-                log_error("error=\"%s\"", err.msg);
+                log_error("error=\"--%s\"", err.msg);
+        else
+                *row->number = (uint32_t) v;
         return r;
 }
 
-/* What only a test or a session of one's own may change is refused beside --system: there root's file alone decides. */
-static int take_option(struct options *o, int c)
-{
-        uint64_t v = 0;
-        int r = 0;
-
-        switch (c) {
-        case OPT_FD:
-                r = take_number("--fd", 0, 1 << 20, &v);
-                o->fd = (int) v;
-                return r;
-        case OPT_DIR:
-                o->dir = optarg;
-                return 0;
-        case OPT_SYSTEM:
-                o->system = true;
-                return 0;
-        case OPT_SOCKET:
-                o->socket = optarg;
-                return 0;
-        case OPT_CONFIG:
-                o->config = optarg;
-                return 0;
-        case OPT_BRAIN:
-                r = take_number("--brain-uid", 0, UINT32_MAX - 2, &v);
-                o->brain_uid = (uid_t) v;
-                o->have_brain = true;
-                return r;
-        case OPT_GRACE:
-                r = take_number("--grace-min-ms", 1, SETTINGS_GRACE_MOST_MS, &v);
-                o->settings.grace_min_ms = (uint32_t) v;
-                return r;
-        case OPT_KILL_WAIT:
-                r = take_number("--kill-wait-ms", 1, SETTINGS_GRACE_MOST_MS, &v);
-                o->settings.kill_wait_ms = (uint32_t) v;
-                return r;
-        case OPT_LACKS:
-                o->settings.no_cgroup_kill = strcmp(optarg, "cgroup.kill") == 0;
-                return o->settings.no_cgroup_kill ? 0 : -EINVAL;
-        case OPT_HELP:
-                usage(stdout);
-                exit(EXIT_SUCCESS);
-        case OPT_VERSION:
-                (void) printf("lessor-warden %s\n", LESSOR_WARDEN_VERSION);
-                exit(EXIT_SUCCESS);
-        default:
-                return -EINVAL;
-        }
-}
-
+/* What a session of one's own may change is refused beside --system: there root's file alone decides. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
-        static const struct option options[] = {
-                { "fd", required_argument, NULL, OPT_FD },
-                { "dir", required_argument, NULL, OPT_DIR },
-                { "system", no_argument, NULL, OPT_SYSTEM },
-                { "socket", required_argument, NULL, OPT_SOCKET },
-                { "config", required_argument, NULL, OPT_CONFIG },
-                { "brain-uid", required_argument, NULL, OPT_BRAIN },
-                { "grace-min-ms", required_argument, NULL, OPT_GRACE },
-                { "kill-wait-ms", required_argument, NULL, OPT_KILL_WAIT },
-                { "lacks", required_argument, NULL, OPT_LACKS },
-                { "help", no_argument, NULL, OPT_HELP },
-                { "version", no_argument, NULL, OPT_VERSION },
-                { 0 },
+        const struct row rows[] = {
+                { "fd", OF_SESSION, NULL, &o->fd, 0, 1 << 20 },
+                { "dir", OF_BOTH, &o->dir },
+                { "socket", OF_SYSTEM, &o->socket },
+                { "config", OF_SYSTEM, &o->config },
+                { "brain-uid", OF_SYSTEM, NULL, &o->brain_uid, 0, UINT32_MAX - 2 },
+                { "grace-min-ms", OF_SESSION, NULL, &o->settings.grace_min_ms, 1, SETTINGS_GRACE_MOST_MS },
+                { "kill-wait-ms", OF_SESSION, NULL, &o->settings.kill_wait_ms, 1, SETTINGS_GRACE_MOST_MS },
+                { "lacks", OF_SESSION, &o->lacks },
         };
-        bool of_system = false, of_session = false;
-        int c;
+        enum { ROWS_N = sizeof(rows) / sizeof(rows[0]), SYSTEM, HELP, VERSION };
+        struct option options[ROWS_N + 4] = {
+                { "system", no_argument, NULL, SYSTEM },
+                { "help", no_argument, NULL, HELP },
+                { "version", no_argument, NULL, VERSION },
+        };
+        int c, given_of = OF_BOTH;
 
+        for (int i = 0; i < ROWS_N; i++)
+                options[3 + i] = (struct option){ rows[i].name, required_argument, NULL, i };
         while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (take_option(o, c) < 0)
+                if (c == HELP)
+                        usage(stdout);
+                else if (c == VERSION)
+                        (void) printf("lessor-warden %s\n", LESSOR_WARDEN_VERSION);
+                if (c == HELP || c == VERSION)
+                        exit(EXIT_SUCCESS);
+                if (c == SYSTEM)
+                        o->system = true;
+                else if (c >= ROWS_N || take_row(&rows[c]) < 0)
                         return -EINVAL;
-                of_system |= c == OPT_SOCKET || c == OPT_CONFIG || c == OPT_BRAIN;
-                of_session |= c == OPT_FD || c == OPT_GRACE || c == OPT_KILL_WAIT || c == OPT_LACKS;
+                else
+                        given_of &= rows[c].of;
         }
-        if (optind < argc || (o->system ? of_session : of_system) || (!o->system && (o->fd < 0 || !o->dir)))
+        if (optind < argc || (given_of & (o->system ? OF_SYSTEM : OF_SESSION)) == 0)
                 return -EINVAL;
-        return 0;
+        o->settings.no_cgroup_kill = o->lacks && strcmp(o->lacks, "cgroup.kill") == 0;
+        if (o->lacks && !o->settings.no_cgroup_kill)
+                return -EINVAL;
+        return o->system || (o->fd != NO_NUMBER && o->dir) ? 0 : -EINVAL;
 }
 
 /* ---- sockets ---- */
@@ -214,7 +182,7 @@ static int listen_at(const char *path, uid_t brain, int *ret_fd, struct error *e
 
 static int find_brain(struct options *o, struct error *err)
 {
-        if (o->have_brain)
+        if (o->brain_uid != NO_NUMBER)
                 return 0;
         const struct passwd *user = getpwnam("lessor");
         if (!user)
@@ -230,9 +198,9 @@ static int open_socket(struct options *o, struct serve *s, int *ret_listener, st
         *ret_listener = -1;
         s->brain_uid = getuid();
         if (!o->system)
-                return is_seqpacket(o->fd, false)
+                return is_seqpacket((int) o->fd, false)
                                ? 0
-                               : error_set(err, EINVAL, "--fd %d is no SOCK_SEQPACKET socket", o->fd);
+                               : error_set(err, EINVAL, "--fd %u is no SOCK_SEQPACKET socket", o->fd);
         int r = find_brain(o, err);
         if (r < 0)
                 return r;
@@ -251,65 +219,17 @@ static int open_socket(struct options *o, struct serve *s, int *ret_listener, st
 static int give_up_privileges(const struct options *o, struct error *err)
 {
         static const int of_system[] = { CAP_KILL, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE }, of_root[] = { CAP_SYS_PTRACE };
-        static const char *const calls[] = { "accept4",
-                                             "brk",
-                                             "clock_gettime",
-                                             "clone",
-                                             "clone3",
-                                             "close",
-                                             "dup",
-                                             "exit",
-                                             "exit_group",
-                                             "faccessat",
-                                             "faccessat2",
-                                             "fcntl",
-                                             "fork",
-                                             "fstat",
-                                             "fstatfs",
-                                             "ftruncate",
-                                             "futex",
-                                             "getdents64",
-                                             "geteuid",
-                                             "getpid",
-                                             "getsockopt",
-                                             "gettid",
-                                             "getuid",
-                                             "lseek",
-                                             "madvise",
-                                             "mkdir",
-                                             "mkdirat",
-                                             "mmap",
-                                             "mprotect",
-                                             "munmap",
-                                             "newfstatat",
-                                             "open",
-                                             "openat",
-                                             "openat2",
-                                             "pidfd_open",
-                                             "pidfd_send_signal",
-                                             "pipe2",
-                                             "poll",
-                                             "ppoll",
-                                             "pread64",
-                                             "pwrite64",
-                                             "read",
-                                             "readlink",
-                                             "readlinkat",
-                                             "recvfrom",
-                                             "restart_syscall",
-                                             "rseq",
-                                             "rt_sigaction",
-                                             "rt_sigprocmask",
-                                             "rt_sigreturn",
-                                             "sendto",
-                                             "set_robust_list",
-                                             "stat",
-                                             "statx",
-                                             "wait4",
-                                             "waitid",
-                                             "write",
-                                             "writev",
-                                             NULL };
+        /* clang-format off */
+        static const char *const calls[] = {
+                "accept4", "brk", "clock_gettime", "clone", "clone3", "close", "dup", "exit", "exit_group", "faccessat",
+                "faccessat2", "fcntl", "fork", "fstat", "fstatfs", "ftruncate", "futex", "getdents64", "geteuid", "getpid",
+                "getsockopt", "gettid", "getuid", "lseek", "madvise", "mkdir", "mkdirat", "mmap", "mprotect", "munmap",
+                "newfstatat", "open", "openat", "openat2", "pidfd_open", "pidfd_send_signal", "pipe2", "poll", "ppoll",
+                "pread64", "pwrite64", "read", "readlink", "readlinkat", "recvfrom", "restart_syscall", "rseq",
+                "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sendto", "set_robust_list", "stat", "statx", "wait4",
+                "waitid", "write", "writev", NULL
+        };
+        /* clang-format on */
         int r = confine_no_core(err);
 
         if (r == 0 && o->system)
@@ -347,7 +267,8 @@ static int start(struct options *o, struct serve *s, struct error *err)
 int main(int argc, char **argv)
 {
         static struct serve serve;
-        static struct options options = { .fd = -1,
+        static struct options options = { .fd = NO_NUMBER,
+                                          .brain_uid = NO_NUMBER,
                                           .socket = "/run/lessor/warden.sock",
                                           .config = "/etc/lessor/warden.conf" };
         struct error err = { 0 };
@@ -373,7 +294,7 @@ int main(int argc, char **argv)
                 return err.code == EPERM || err.code == EINVAL || err.code == ENOENT ? EXIT_REFUSED : EXIT_FAILURE;
         }
         log_info("event=ready mode=%s", options.system ? "system" : "session");
-        if (!options.system && serve_take_peer(&serve, options.fd) < 0)
+        if (!options.system && serve_take_peer(&serve, (int) options.fd) < 0)
                 return EXIT_FAILURE;
         int r = serve_run(&serve);
         if (r == -EPROTONOSUPPORT)
