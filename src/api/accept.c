@@ -108,6 +108,15 @@ static void on_engine(void *ctx, const struct container_facts *facts, const char
         server_run_http(s);
 }
 
+void accept_forget(struct conn *c)
+{
+        if (!c->question)
+                return;
+        engine_cancel(c->question);
+        c->question = NULL;
+        c->server->n_questions--;
+}
+
 static void ask_engine(struct conn *c)
 {
         struct api_server *s = c->server;

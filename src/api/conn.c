@@ -173,9 +173,7 @@ void conn_drop(struct conn *c)
         c->dead = true;
         (void) uv_timer_stop(&c->timer);
         if (!c->mhd) { /* nobody else knows of it */
-                if (c->question)
-                        engine_cancel(c->question);
-                c->question = NULL;
+                accept_forget(c);
                 (void) close(c->fd);
                 conn_on_closed(c);
                 return;
@@ -269,6 +267,8 @@ static void set_reply(struct conn *c, unsigned status, const char *type, json_t 
         }
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONTENT_TYPE, type);
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+        if (status == MHD_HTTP_UNAUTHORIZED)
+                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"lessor\"");
         conn_await(c, 0);
         c->token = 0;
         conn_wake(c);

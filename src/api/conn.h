@@ -144,6 +144,8 @@ void accept_start(struct api_server *server, const struct api_options *options);
 void accept_stop(struct api_server *server);
 /* It is known who this is, or that he is refused: libmicrohttpd takes over. */
 void accept_hand_over(struct conn *c);
+/* It is not wanted any more, what its engine says about it. */
+void accept_forget(struct conn *c);
 
 /* ---- server.c ---- */
 void server_run_http(struct api_server *server);

@@ -91,8 +91,6 @@ static void refuse_early(struct conn *c)
         conn_reply_problem(c, &c->early, NULL);
         if (c->reply && (c->refusal.status != 0 || c->early.status == 413))
                 (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONNECTION, "close");
-        if (c->reply && c->early.status == 401)
-                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"lessor\"");
         if (c->late_ms > 0)
                 conn_sleep(c, CONN_LATE);
 }

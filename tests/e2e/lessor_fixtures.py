@@ -29,6 +29,16 @@ SIMGPU = next((p for p in (os.path.join(BUILD, "bin", "simgpu"), os.path.join(BU
 NOBODY_LIKE_UIDS = (61001, 61002)  # users that own nothing here; needs root to become them
 
 
+def owner_uid():
+    """Whose leases ours are: our own user's, or under sudo the one's who logged in."""
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/self/loginuid", encoding="ascii") as file:
+            login = int(file.read())
+        if os.geteuid() == 0 and 0 < login < 2 ** 32 - 1 and login != 65534:
+            return login
+    return os.geteuid()
+
+
 def until(what, fact, patience_s=PATIENCE_S):
     """Looks until fact() is true and gives it back."""
     give_up = time.monotonic() + patience_s

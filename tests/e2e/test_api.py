@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 
-from lessor_fixtures import GIB, MIB, Background, until
+from lessor_fixtures import GIB, MIB, Background, owner_uid, until
 
 
 # ---- asking and ending ----
@@ -20,7 +20,7 @@ def test_request_that_fits_is_granted_at_once_and_counted(place):
     lease = a.json
     assert lease["id"] == "L1" and lease["state"] == "active" and lease["bytes"] == 1500 * MIB
     assert lease["size"] == "1500 MiB (1.57 GB)" and lease["priority"] == 3 and lease["priority_name"] == "normal"
-    assert lease["device"] == before["uuid"] and lease["name"] == "first" and lease["uid"] == os.geteuid()
+    assert lease["device"] == before["uuid"] and lease["name"] == "first" and lease["uid"] == owner_uid()
     assert lease["reason"]["rule"] == "fits" and lease["why"].startswith("granted")
     assert 0 < lease["slot_left_ms"] <= 7200000 and not lease["over_time"]
     after = place.device()

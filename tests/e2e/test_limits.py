@@ -136,6 +136,19 @@ def test_members_of_admin_group_administer_and_others_do_not(system):
     assert system.as_user(BOB, "DELETE", "/api/leases/L1", gids=[*range(70000, 70600), GPU_GROUP, ADMIN_GROUP]).status == 200
 
 
+def test_what_is_for_administrators_names_the_group_and_the_cure(system):
+    system.conf("admin_group = gpuadmins\n")
+    system.start()
+    a = system.as_user(ALICE, "POST", "/api/reload")
+    assert a.status == 403 and a.problem == "not-admin" and "`usermod -aG gpuadmins NAME`" in a.json["detail"], a
+    assert system.as_user(ALICE, "POST", "/api/reload", gids=(GPU_GROUP, ADMIN_GROUP)).status == 200
+    system.stop()
+    system.conf("")
+    system.start()
+    a = system.as_user(ALICE, "POST", "/api/reload", gids=(GPU_GROUP, ADMIN_GROUP))
+    assert a.status == 403 and "admin_group in lessord.conf" in a.json["detail"], a
+
+
 # ---- how many connections ----
 
 def test_S07_one_user_has_256_connections_and_is_told_so(system):

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lessor_fixtures import GIB, NOBODY_LIKE_UIDS, Place, as_user, needs_root, programs_for_others, until
+from lessor_fixtures import GIB, NOBODY_LIKE_UIDS, Place, as_user, needs_root, owner_uid, programs_for_others, until
 
 ALICE, BOB = NOBODY_LIKE_UIDS
 
@@ -141,7 +141,7 @@ def test_socket_path_with_words_about_users_means_nothing(bare):
     bare.home = os.path.join(bare.dir, "uid=0,pid=1")
     bare.socket = os.path.join(bare.home, "lessor.sock")
     bare.start()
-    assert bare.ask("1G", mode="now").json["uid"] == os.geteuid()
+    assert bare.ask("1G", mode="now").json["uid"] == owner_uid()
 
 
 # ---- S02: the matrix of verbs and callers ----

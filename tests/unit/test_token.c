@@ -22,9 +22,9 @@ static void S04_token_is_at_least_256_bits_long(void **state)
                 bool good;
         } rows[] = {
                 { "64 hexadecimal digits", HEX64, true },
-                { "63 hexadecimal digits", HEX64 + 1, false },
+                { "63 hexadecimal digits", &(HEX64)[1], false },
                 { "43 characters of base64url", BASE43, true },
-                { "42 characters of base64url", BASE43 + 1, false },
+                { "42 characters of base64url", &(BASE43)[1], false },
                 { "43 hexadecimal digits are 172 bits", "0123456789abcdef0123456789abcdef0123456789a", false },
                 { "base64 with + and /", "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789+/AbCdE", false },
                 { "blanks", HEX64 " ", false },
