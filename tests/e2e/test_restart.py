@@ -176,7 +176,7 @@ def test_folder_that_others_can_write_to_is_refused(bare):
 def test_bad_configuration_names_file_and_line(bare):
     rows = {
         "aging = 600s\nnonsense = 1\n": ("2:", "nonsense"), "aging = soon\n": ("1:", "aging"),
-        "[x]\naging = 1s\n": ("2:", "sections"), "display = 12 G\n": ("1:", "display"),
+        "[x]\naging = 1s\n": ("2:", "no section"), "display = 12 G\n": ("1:", "display"),
         "margin = 1\nmargin = 1\n": ("2:", "second time"), "leases_max = 4097\n": ("1:", "leases_max"),
         "margin = -1\n": ("1:", "margin"), "aging\n": ("1:", "key = value"),
     }

@@ -299,7 +299,7 @@ static int listen_for_users(struct daemon *d, int *ret_fd, struct error *err)
                 if (r != -EPERM || d->conf.doors.socket_group[0])
                         return r;
         }
-        (void) error_set(&why, 0,
+        (void) error_set(&why, EPERM,
                          known ? "this daemon is not a member of group gpu: give its unit SupplementaryGroups=gpu"
                                : "there is no group gpu: `groupadd --system gpu` makes it, or socket_group in "
                                  "lessord.conf names another");
