@@ -139,6 +139,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         struct user *user = &w->users[lease->user];
         usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
 
+        lane->has_leases = true;
         if (lease->exclusive)
                 lane->exclusive_id = lease->id;
 

@@ -32,6 +32,8 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
                         sums_take_out(&lane->now, h);
                 if (h->kind == HOLDER_LEASE && h->exclusive && h->device == device)
                         lane->exclusive_id = w->leases[h->lease.index].id;
+                if (h->device == device && holder_is_lease_there(w, h))
+                        lane->has_leases = true;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)
                 if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
@@ -113,7 +115,7 @@ void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const s
 struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e, uint64_t ledger_room)
 {
         struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
-        bool fits = e->demand_bytes <= s.room_bytes;
+        bool fits = e->demand_bytes <= s.room_bytes && !(e->least_bytes != 0 && lane->has_leases);
 
         if (lane->exclusive_id != 0) {
                 s.rule = RULE_EXCLUSIVE_HOLDS;

@@ -14,6 +14,7 @@ struct lane {
         bool usable;
         bool fresh;
         uint64_t exclusive_id; /* of the exclusive lease that has it: nothing is granted beside; 0 = none */
+        bool has_leases;       /* an exclusive one cannot start */
         bool pending; /* somebody would start here but for the reading: nobody else does, heads stay as they are */
         uint64_t ceiling_bytes; /* what it can ever give */
         struct sums now;        /* without the claims of heads: those are lent to whoever may go ahead */

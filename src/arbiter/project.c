@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arbiter/project.h"
+#include "base/number.h"
 
 uint64_t settle_ms(uint64_t bytes)
 {
         return bytes / 2000000 + 30000; /* 2 GB/s is 2,000,000 bytes a millisecond */
+}
+
+bool holder_is_lease_there(const struct world *w, const struct holder *h)
+{
+        if (h->kind != HOLDER_LEASE || h->lease.index >= w->n_leases)
+                return false;
+
+        enum lease_state state = (enum lease_state) w->leases[h->lease.index].state;
+        return state != LEASE_DRAINING && state != LEASE_PARKED;
 }
 
 bool sums_fit(const struct sums *s, uint64_t bytes)
@@ -35,14 +45,6 @@ static uint64_t end_of(const struct world *w, const struct holder *h)
         return lease->slot_end_ms;
 }
 
-static const struct holder *exclusive_holder(const struct world *w, uint32_t device)
-{
-        for (uint32_t i = 0; i < w->n_holders; i++)
-                if (w->holders[i].kind == HOLDER_LEASE && w->holders[i].device == device && w->holders[i].exclusive)
-                        return &w->holders[i];
-        return NULL;
-}
-
 static bool gives_way_to(const struct world *w, const struct holder *h, struct ref head)
 {
         if (h->kind != HOLDER_LEASE || h->lease.index >= w->n_leases)
@@ -50,6 +52,30 @@ static bool gives_way_to(const struct world *w, const struct holder *h, struct r
 
         const struct lease *lease = &w->leases[h->lease.index];
         return lease->backfilled && ref_equal(lease->backfill_for, head) && ways_out_usable(&lease->ways) != 0;
+}
+
+/*
+ * Beside whom @head can never be, whatever is free: an exclusive lease, and, where it wants to be exclusive itself, any.
+ * Returns whether there is one; *ret_ms is when the last of them has left, 0 = nobody knows.
+ */
+static bool waits_for_leases(const struct world *w, uint32_t device, const struct entry *head, uint64_t *ret_ms)
+{
+        bool any = false, known = true;
+
+        *ret_ms = 0;
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                bool keeps_out = h->exclusive || (head->least_bytes != 0 && holder_is_lease_there(w, h));
+                if (h->device != device || !keeps_out || gives_way_to(w, h, world_entry_ref(w, head)))
+                        continue;
+                uint64_t end_ms = end_of(w, h);
+                any = true;
+                known = known && end_ms != 0;
+                *ret_ms = u64_max(*ret_ms, end_ms);
+        }
+        if (!known)
+                *ret_ms = 0;
+        return any;
 }
 
 /* Who leaves a device, soonest first: a binary heap, since mostly only the first few are asked for. Ties go by row. */
@@ -104,15 +130,13 @@ void project_start(const struct world *w, uint32_t device, const struct sums *no
 
         leavings.n = 0;
         *ret = (struct projection){ .at_start = *now, .start_ms = head->arrived_ms };
-        const struct holder *exclusive = exclusive_holder(w, device);
-        if (exclusive && gives_way_to(w, exclusive, head_ref))
-                exclusive = NULL; /* it went ahead of this head on the promise to make room for it */
-        uint64_t not_before_ms = exclusive ? end_of(w, exclusive) : 0;
-        if (exclusive && not_before_ms == 0) {
+        uint64_t not_before_ms;
+        bool waits = waits_for_leases(w, device, head, &not_before_ms);
+        if (waits && not_before_ms == 0) {
                 ret->start_ms = 0;
                 return;
         }
-        if (!exclusive && sums_fit(now, head->demand_bytes)) {
+        if (!waits && sums_fit(now, head->demand_bytes)) {
                 ret->finite = true;
                 ret->start_ms = ret->start_ms != 0 ? ret->start_ms : 1; /* 0 means unknown */
                 return;

@@ -18,6 +18,8 @@ struct projection {
  * count as gone when it wants to start. */
 void project_start(const struct world *world, uint32_t device, const struct sums *now, const struct entry *head,
                    struct projection *ret);
+/* A lease that is on its device: what drains is nobody's any more, what is parked has nothing there. */
+bool holder_is_lease_there(const struct world *world, const struct holder *holder);
 /* Would @bytes more fit beside what is there? */
 bool sums_fit(const struct sums *sums, uint64_t bytes);
 /* How long memory may take to go away after its holder ended: bytes / (2 GB/s) + 30 s (design 4). */

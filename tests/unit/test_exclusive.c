@@ -270,6 +270,27 @@ static void benchmark_starts_beside_a_screen_that_uses_more_than_is_reserved_for
         scene_end(&s);
 }
 
+/* A display that uses more than is left makes "the whole" small: it is not alone for that. */
+static void benchmark_never_starts_beside_a_lease_because_a_screen_uses_much(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(2), .slot_s = 600 });
+        (void) scene_graphics(&s, card, GiB(23)); /* more than anybody gave it */
+        uint64_t x = exclusive(&s, 600);
+        s.cards[card].lies = true;
+        s.cards[card].says_used = GiB(1); /* the list and the total are of two moments */
+        scene_look(&s);
+        scene_tick_to_s(&s, 10);
+        assert_waits(&s, x);
+        assert_bytes(scene_entry(&s, x)->start_ms, SCENE_START_MS + SECONDS(600));
+        scene_release(&s, a);
+        assert_runs(&s, x);
+        scene_end(&s);
+}
+
 static void benchmark_that_needs_more_than_is_left_waits_and_is_told(void **state)
 {
         (void) state;
@@ -475,6 +496,7 @@ int main(void)
                 cmocka_unit_test(benchmark_does_not_start_beside_a_stranger_because_the_screen_was_switched_off),
                 cmocka_unit_test(benchmark_asked_for_on_a_busy_card_starts_when_that_is_empty),
                 cmocka_unit_test(benchmark_starts_beside_a_screen_that_uses_more_than_is_reserved_for_it),
+                cmocka_unit_test(benchmark_never_starts_beside_a_lease_because_a_screen_uses_much),
                 cmocka_unit_test(benchmark_that_needs_more_than_is_left_waits_and_is_told),
                 cmocka_unit_test(benchmark_is_refused_when_it_can_never_be_alone_or_large_enough),
                 cmocka_unit_test(benchmark_never_starts_beside_a_lease_that_is_pinned_for_ever),
