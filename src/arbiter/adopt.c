@@ -26,6 +26,8 @@ static bool is_of(const struct request *r, const struct process *p)
 {
         const struct binding *b = &r->binding;
 
+        if (p->state == PROCESS_ENDED)
+                return false;
         if (identity_equal(p->identity, b->root) || (b->cgroup_id != 0 && p->cgroup_id == b->cgroup_id))
                 return true;
         for (uint32_t i = 0; i < p->n_ancestors; i++)

@@ -370,6 +370,20 @@ static void process_on_two_cards_is_adopted_once_for_each(void **state)
         scene_end(&s);
 }
 
+static void memory_of_a_dead_worker_is_not_adopted(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        uint32_t root = runs(&s, ALICE, 0, 0, card, GiB(4)), worker = runs(&s, ALICE, root, 0, card, GiB(2));
+        struct input ended = { .kind = INPUT_PROCESS_ENDED, .process_ended = { worker, 7000 + (uint64_t) worker } };
+        scene_step(&s, &ended); /* the driver still lists it */
+        uint64_t x = scene_adopt(&s, (struct ask){ .uid = ALICE, .pid = root });
+        assert_bytes(scene_lease(&s, x)->bytes, GiB(4));
+        scene_end(&s);
+}
+
 static void exclusive_adoption_is_alone_or_refused(void **state)
 {
         (void) state;
@@ -618,6 +632,7 @@ int main(void)
                 cmocka_unit_test(odd_figure_is_adopted_although_a_head_claims_the_rest),
                 cmocka_unit_test(lists_without_figures_take_the_named_size_and_only_that),
                 cmocka_unit_test(process_on_two_cards_is_adopted_once_for_each),
+                cmocka_unit_test(memory_of_a_dead_worker_is_not_adopted),
                 cmocka_unit_test(exclusive_adoption_is_alone_or_refused),
                 cmocka_unit_test(what_an_ended_lease_left_is_adopted_and_not_drained_for_ever),
                 cmocka_unit_test(full_queue_keeps_nobody_from_adopting),

@@ -5,16 +5,17 @@
  * against books this test keeps by itself, from what it said and what was answered. At the end everything is given back,
  * and whoever waited must have had his turn.
  *
- *      test_arbiter_random [SEEDS [FIRST]]     default 100 from 1; a failure names its seed and the time in it
+ *      test_arbiter_random [SEEDS [FIRST]]     default 300 from 1; a failure names its seed and the time in it
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "scene.h"
 
-enum { DEVICES = 3, LEASES = 4096, PROCS = 64, ROWS = 96, STEPS = 600, PIDS_FROM = 5000 };
+enum { DEVICES = 3, LEASES = 4096, PROCS = 64, ROWS = 96, STEPS = 600, PIDS_FROM = 5000, ORDERS = 256 };
 #define START_MS HOURS(500)
 
 enum lease_life { LIFE_NONE, LIFE_WAITS, LIFE_GRANTED, LIFE_ACTIVE, LIFE_DRAINS, LIFE_ENDED };
@@ -28,6 +29,11 @@ struct my_lease {
         bool owner_known; /* its process was shown to the core */
         bool managed;
         bool heartbeat;
+        bool exclusive, adopted, kill_at_end, kill_left;
+        struct identity root;
+        uint64_t cgroup;
+        uint64_t slot_ms, slot_end_ms;
+        bool ending; /* something of it was ordered */
 };
 
 struct my_process {
@@ -36,7 +42,18 @@ struct my_process {
         uint64_t lease_id; /* 0: a stranger */
         uint32_t device;
         uint64_t bytes;
+        uint64_t cgroup;
+        uint32_t uid;
         bool no_figure, graphics;
+        uint64_t asked_by;       /* whose orders the next three are about */
+        uint64_t term_ms;        /* of the last SIGTERM, 0 = none that was carried out */
+        uint32_t n_term, n_kill; /* orders that were not sent back */
+};
+
+/* An order on its way to the hands, or its outcome on its way back. */
+struct my_order {
+        bool waits;
+        struct action order;
 };
 
 struct my_row {
@@ -76,14 +93,22 @@ struct sim {
         struct my_process procs[PROCS];
         struct my_lease leases[LEASES];
         bool asked[DEVICES]; /* a look is owed */
-        uint32_t sent_uid;   /* of the request under way */
-        struct request sent;
+        struct request sent; /* under way */
+        struct change sent_change;
+        uint64_t active_token;          /* of the last call that was answered so */
+        uint64_t adopted_used[DEVICES]; /* of what is being adopted: known to be used there */
+        bool adopted_unknown[DEVICES];  /* and part of it has no figure */
+        uint64_t mine_before[DEVICES];
+        bool degraded;
+        struct my_order orders[ORDERS];
         uint64_t n_grants, n_waits, n_refusals, n_ends, n_drains, n_backfills, n_stepped;
+        uint64_t n_adopted, n_let_go, n_exclusive, n_changed, n_orders, n_kills;
 };
 
 static struct world *world, *before;
 static struct actions *out;
 static uint64_t grants_seen, waits_seen, refusals_seen, drains_seen, backfills_seen, asides_seen, ends_seen;
+static uint64_t adopted_seen, let_go_seen, exclusive_seen, changed_seen, orders_seen, kills_seen;
 
 static void __attribute__((__format__(__printf__, 2, 3))) give_up(const struct sim *sim, const char *fmt, ...)
 {
@@ -195,6 +220,159 @@ static void changed(struct sim *sim, uint32_t d)
         sim->devices[d].fresh = false;
 }
 
+static bool lives(const struct my_lease *lease)
+{
+        return lease && lease->life >= LIFE_GRANTED && lease->life <= LIFE_ACTIVE;
+}
+
+static struct my_process *process_of(struct sim *sim, struct identity identity)
+{
+        for (uint32_t i = 0; i < PROCS; i++)
+                if (sim->procs[i].alive && identity_equal(sim->procs[i].identity, identity))
+                        return &sim->procs[i];
+        return NULL;
+}
+
+/* Would it come along with @root? What is under a living lease, on its device, is somebody's already. */
+static bool comes_along(struct sim *sim, const struct my_process *p, struct identity root, uint32_t uid, uint32_t d)
+{
+        const struct my_lease *lease = lease_of(sim, p->lease_id);
+
+        return (identity_equal(p->identity, root) || identity_equal(p->parent, root)) && p->uid == uid &&
+               !(lives(lease) && lease->device == d);
+}
+
+static void check_beside(struct sim *sim, const struct my_lease *lease)
+{
+        for (uint64_t id = 1; id <= sim->last_lease_id && id < LEASES; id++) {
+                const struct my_lease *other = &sim->leases[id];
+                if (other != lease && lives(other) && other->device == lease->device &&
+                    (other->exclusive || lease->exclusive))
+                        give_up(sim, "device %u: L%" PRIu64 " beside L%" PRIu64 ", which is %s", lease->device,
+                                (uint64_t) (lease - sim->leases), id, other->exclusive ? "exclusive" : "not");
+        }
+}
+
+/* What it has it has; only what it wants beyond that is a promise like any other. */
+static void note_adoption(struct sim *sim, const struct action *a, struct my_lease *lease, bool fresh)
+{
+        struct my_device *device = &sim->devices[a->device];
+        uint64_t used = sim->adopted_used[a->device];
+
+        if (a->bytes > used && (!fresh || !sim->eyes || !device->settled ||
+                                sim->now_ms - device->taken_ms > sim->config.reading_max_age_ms))
+                give_up(sim, "L%" PRIu64 " adopts %" PRIu64 " where %" PRIu64 " is used, on an old look", a->lease_id,
+                        a->bytes, used);
+        if (!device->healthy && a->bytes > used)
+                give_up(sim, "L%" PRIu64 " adopts more than there is on a device that is not well", a->lease_id);
+        for (uint32_t i = 0; i < PROCS; i++) {
+                struct my_process *p = &sim->procs[i];
+                bool elsewhere = p->device != a->device && lives(lease_of(sim, p->lease_id));
+                if (p->alive && !elsewhere && comes_along(sim, p, lease->owner, lease->uid, a->device))
+                        p->lease_id = a->lease_id;
+        }
+        for (uint32_t i = 0; i < device->n_rows; i++) {
+                const struct my_process *p = process_of(sim, device->rows[i].identity);
+                if (p)
+                        device->rows[i].lease_id = p->lease_id;
+        }
+        lease->adopted = lease->owner_known = true;
+        lease->root = lease->owner;
+        sim->n_adopted++;
+}
+
+static void note_let_go(struct sim *sim, uint64_t id)
+{
+        for (uint32_t i = 0; i < PROCS; i++)
+                if (sim->procs[i].lease_id == id)
+                        sim->procs[i].lease_id = 0;
+        for (uint32_t d = 0; d < sim->n_devices; d++)
+                for (uint32_t i = 0; i < sim->devices[d].n_rows; i++)
+                        if (sim->devices[d].rows[i].lease_id == id)
+                                sim->devices[d].rows[i].lease_id = 0;
+        sim->n_let_go++;
+}
+
+static void note_change(struct sim *sim, struct my_lease *lease)
+{
+        const struct change *c = &sim->sent_change;
+
+        if (!c->is_admin && c->uid != lease->uid)
+                give_up(sim, "somebody else changed a lease of %u", lease->uid);
+        sim->n_changed++;
+        if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
+                return;
+        bool extends = c->what & CHANGE_EXTEND;
+        uint64_t from = extends && lease->slot_end_ms > sim->now_ms ? lease->slot_end_ms : sim->now_ms;
+        if (lease->life == LIFE_WAITS)
+                lease->slot_ms = extends ? lease->slot_ms + c->slot_ms : c->slot_ms;
+        else
+                lease->slot_end_ms = extends || c->slot_ms ? from + c->slot_ms : 0;
+}
+
+static bool is_its(const struct my_lease *lease, const struct my_process *p)
+{
+        if (lease->adopted && p->uid != lease->uid)
+                return false;
+        return identity_equal(p->identity, lease->root) || identity_equal(p->identity, lease->owner) ||
+               identity_equal(p->parent, lease->root) || identity_equal(p->parent, lease->owner) ||
+               (lease->cgroup != 0 && p->cgroup == lease->cgroup);
+}
+
+/* I3, and the order of things: SIGTERM, the grace, SIGKILL, each once unless the hands sent it back. */
+static void check_order(struct sim *sim, const struct action *a)
+{
+        struct my_lease *lease = lease_of(sim, a->lease_id);
+        struct my_process *p = process_of(sim, a->process);
+
+        if (!lease || lease->life < LIFE_ACTIVE || lease->life > LIFE_DRAINS)
+                give_up(sim, "an order for L%" PRIu64 ", which holds nothing", a->lease_id);
+        if (!p)
+                give_up(sim, "an order against pid %u of L%" PRIu64 ", which does not live", a->process.pid,
+                        a->lease_id);
+        const struct my_lease *other = lease_of(sim, p->lease_id);
+        if (!is_its(lease, p) || (p->lease_id != a->lease_id && lives(other) && is_its(other, p)))
+                give_up(sim, "an order for L%" PRIu64 " against pid %u of L%" PRIu64 " (I3)", a->lease_id,
+                        a->process.pid, p->lease_id);
+        if (!sim->eyes || sim->degraded)
+                give_up(sim, "an order while in doubt (S25)");
+        bool slot_over = lease->kill_at_end && lease->slot_end_ms != 0 && sim->now_ms >= lease->slot_end_ms;
+        bool command_lives = !identity_is_none(lease->root) && process_of(sim, lease->root);
+        bool wrapper = !identity_is_none(lease->root) && identity_equal(a->process, lease->owner) &&
+                       !identity_equal(lease->root, lease->owner);
+        if (!lease->ending && !slot_over && (!lease->kill_left || command_lives))
+                give_up(sim, "an order for L%" PRIu64 " that nobody named", a->lease_id);
+        if (wrapper)
+                give_up(sim, "an order for L%" PRIu64 " against who waits for its command", a->lease_id);
+        lease->ending = true;
+
+        if (p->asked_by != a->lease_id) {
+                p->asked_by = a->lease_id;
+                p->n_term = p->n_kill = 0;
+                p->term_ms = 0;
+        }
+        if (a->signal == SIGTERM) {
+                p->term_ms = sim->now_ms;
+                p->n_term++;
+        } else {
+                if (p->term_ms == 0 || sim->now_ms - p->term_ms < sim->config.end_grace_ms)
+                        give_up(sim, "pid %u is killed %" PRIu64 " ms after SIGTERM", a->process.pid,
+                                p->term_ms ? sim->now_ms - p->term_ms : 0);
+                p->n_kill++;
+                sim->n_kills++;
+        }
+        if (p->n_term > 1 || p->n_kill > 1)
+                give_up(sim, "pid %u got %u SIGTERM and %u SIGKILL", a->process.pid, p->n_term, p->n_kill);
+        if (a->hand == HAND_KILL_TREE && (lease->adopted || a->cgroup_id == 0 || a->cgroup_id != lease->cgroup))
+                give_up(sim, "L%" PRIu64 ": a cgroup is killed that was not made for it (F52)", a->lease_id);
+        sim->n_orders++;
+        for (uint32_t i = 0; i < ORDERS; i++)
+                if (!sim->orders[i].waits) {
+                        sim->orders[i] = (struct my_order){ .waits = true, .order = *a };
+                        break;
+                }
+}
+
 static void check_grant(struct sim *sim, const struct action *a, const bool fresh_before[DEVICES])
 {
         struct my_lease *lease = lease_of(sim, a->lease_id);
@@ -204,6 +382,16 @@ static void check_grant(struct sim *sim, const struct action *a, const bool fres
         if (lease->life != LIFE_WAITS && lease->life != LIFE_NONE)
                 give_up(sim, "L%" PRIu64 " is granted, and was not waiting", a->lease_id);
         const struct my_device *device = &sim->devices[a->device];
+        lease->device = a->device;
+        lease->bytes = a->bytes;
+        check_beside(sim, lease);
+        lease->life = LIFE_GRANTED;
+        lease->slot_end_ms = lease->slot_ms ? sim->now_ms + lease->slot_ms : 0;
+        sim->n_exclusive += lease->exclusive;
+        if (a->why.rule == RULE_ADOPTED) {
+                note_adoption(sim, a, lease, fresh_before[a->device]);
+                return;
+        }
         if (!sim->eyes)
                 give_up(sim, "L%" PRIu64 " is granted while the driver does not answer", a->lease_id);
         if (!device->healthy || !device->told || !device->used_known)
@@ -219,9 +407,6 @@ static void check_grant(struct sim *sim, const struct action *a, const bool fres
                         " ms ago, older than the last change (%s %" PRIu64 " ms ago)",
                         a->lease_id, sim->now_ms - device->taken_ms, input_kind_name(device->changed_by),
                         sim->now_ms - device->changed_ms);
-        lease->device = a->device;
-        lease->bytes = a->bytes;
-        lease->life = LIFE_GRANTED;
         sim->n_grants++;
 }
 
@@ -247,6 +432,10 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
                                             .bytes = a->bytes,
                                             .managed = sim->sent.managed,
                                             .heartbeat = sim->sent.binding.kind == BINDING_HEARTBEAT,
+                                            .exclusive = sim->sent.exclusive,
+                                            .kill_at_end = sim->sent.kill_at_end,
+                                            .kill_left = sim->sent.kill_left,
+                                            .slot_ms = sim->sent.slot_ms,
                                             .owner = sim->sent.binding.owner };
                 sim->n_waits += a->kind == ACTION_QUEUED;
         }
@@ -257,6 +446,13 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
                 break;
         case ACTION_ACTIVE:
                 lease->life = LIFE_ACTIVE;
+                sim->active_token = a->token;
+                if (lease->ending && !(lease->kill_at_end && lease->slot_end_ms && sim->now_ms >= lease->slot_end_ms)) {
+                        lease->ending = false; /* its owner is back: it begins anew, if it does */
+                        for (uint32_t i = 0; i < PROCS; i++)
+                                if (sim->procs[i].asked_by == a->lease_id)
+                                        sim->procs[i].asked_by = 0;
+                }
                 break;
         case ACTION_DRAINING:
                 if (lease->life != LIFE_GRANTED && lease->life != LIFE_ACTIVE)
@@ -268,8 +464,17 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
         case ACTION_ENDED:
                 if (lease->life >= LIFE_GRANTED)
                         changed(sim, lease->device);
+                if (a->why.end == END_UNADOPTED)
+                        note_let_go(sim, a->lease_id);
                 lease->life = LIFE_ENDED;
                 sim->n_ends++;
+                break;
+        case ACTION_CHANGED:
+                if (a->token == sim->sent_change.token && a->token != 0)
+                        note_change(sim, lease);
+                break;
+        case ACTION_HAND:
+                check_order(sim, a);
                 break;
         case ACTION_READ:
                 if (a->device >= sim->n_devices)
@@ -292,8 +497,6 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
         case ACTION_STRANGER:
         case ACTION_EYES:
         case ACTION_RESTARTED:
-        case ACTION_CHANGED:
-        case ACTION_HAND:
                 break;
         }
 }
@@ -351,6 +554,18 @@ static void check_world(struct sim *sim, const bool granted[DEVICES])
                 if (!device->told || !device->used_known || !device->healthy || !device->settled)
                         continue;
                 uint64_t mine = committed_by_my_books(sim, d);
+                if (granted[d] && sim->input == INPUT_REQUEST && sim->sent.adopt) {
+                        /* What is used was used before. A holder that is not known whole hides in what nobody can
+                         * attribute; where total and list disagree there may be none of that. */
+                        bool hides = sim->sent.managed || sim->adopted_unknown[d];
+                        uint64_t before_it = sim->mine_before[d] + (hides ? sim->adopted_used[d] : 0);
+                        if (mine > device->total && mine > before_it) {
+                                show_books(sim, d);
+                                give_up(sim, "device %u: adopted, and %" PRIu64 " are committed where it was %" PRIu64,
+                                        d, mine, before_it);
+                        }
+                        continue;
+                }
                 if (granted[d] && mine > device->total)
                         show_books(sim, d);
                 if (granted[d] && mine > device->total)
@@ -388,6 +603,9 @@ static void hash_action(struct sim *sim, const struct action *a)
         const struct reason *why = &a->why;
         const uint64_t fields[] = {
                 a->kind,
+                a->hand,
+                a->signal,
+                a->cgroup_id,
                 a->device,
                 a->id,
                 a->token,
@@ -438,6 +656,8 @@ static void step(struct sim *sim, struct input *input)
         input->now_ms = sim->now_ms;
         for (uint32_t d = 0; d < DEVICES; d++)
                 fresh_before[d] = sim->devices[d].fresh;
+        for (uint32_t d = 0; d < sim->n_devices && input->kind == INPUT_REQUEST && input->request.adopt; d++)
+                sim->mine_before[d] = committed_by_my_books(sim, d);
         if (is_tick)
                 scene_world_copy(before, world);
 
@@ -506,7 +726,8 @@ static void tell_process(struct sim *sim, const struct my_process *p)
         struct input input = { .kind = INPUT_PROCESS };
 
         input.process.identity = p->identity;
-        input.process.uid = 1000;
+        input.process.uid = p->uid;
+        input.process.cgroup_id = p->cgroup;
         input.process.ppid = p->parent.pid ? p->parent.pid : 1;
         input.process.n_ancestors = 1;
         input.process.ancestors[0] = p->parent.pid ? p->parent : (struct identity){ 1, 1 };
@@ -588,13 +809,18 @@ static void ask(struct sim *sim)
         r->no_wait = one_in(sim, 12);
         r->collected = !one_in(sim, 4);
         r->managed = one_in(sim, 15);
-        r->kill_at_end = one_in(sim, 10);
+        r->kill_at_end = one_in(sim, 2);
+        r->kill_left = one_in(sim, 2);
+        r->quota = (uint32_t) below(sim, 3);
+        r->exclusive = one_in(sim, 25);
         r->priority = (uint8_t) (one_in(sim, 12) ? 1 : 2 + below(sim, 4));
         r->bytes = (1 + below(sim, one_in(sim, 3) ? 25 : 10)) * sim->unit - (one_in(sim, 4) ? 1 : 0);
         if (one_in(sim, 20)) {
                 r->bytes = 0;
                 r->percent_milli = 1 + below(sim, 100000);
         }
+        if (r->exclusive && one_in(sim, 2))
+                r->bytes = r->percent_milli = 0;
         r->slot_ms = one_in(sim, 2) && r->priority != 1 ? 0 : 1000 * (1 + below(sim, 300));
         r->wait_ms = one_in(sim, 4) ? 1000 * (1 + below(sim, 600)) : 0;
         if (one_in(sim, 5))
@@ -639,6 +865,84 @@ static struct my_process *spare_process(struct sim *sim)
         return NULL;
 }
 
+/* @p is its command from now on, in a cgroup of its own or not. */
+static void collect(struct sim *sim, uint64_t id, struct my_process *p)
+{
+        struct input input = { .kind = INPUT_ACTIVATE };
+        struct my_lease *lease = lease_of(sim, id);
+
+        uint64_t cgroup = one_in(sim, 2) ? 100000 + id : 0;
+        input.call = (struct lease_call){
+                .token = ++sim->next_token, .lease_id = id, .uid = lease->uid, .root = p->identity, .cgroup_id = cgroup
+        };
+        step(sim, &input);
+        if (sim->active_token != input.call.token)
+                return; /* its device is lost */
+        lease->root = p->identity;
+        lease->cgroup = p->cgroup = cgroup;
+        tell_process(sim, p);
+}
+
+static void somebody_adopts(struct sim *sim, const struct my_process *p)
+{
+        struct input input = { .kind = INPUT_REQUEST };
+        struct request *r = &input.request;
+
+        if (sim->last_lease_id + 2 >= LEASES || !p->alive)
+                return;
+        r->adopt = r->collected = true;
+        r->token = ++sim->next_token;
+        r->uid = one_in(sim, 20) ? 1000 + (uint32_t) below(sim, 4) : p->uid;
+        r->is_admin = one_in(sim, 4);
+        r->priority = (uint8_t) (2 + below(sim, 4));
+        r->bytes = one_in(sim, 3) ? below(sim, 8) * sim->unit : 0;
+        r->exclusive = one_in(sim, 6);
+        r->managed = one_in(sim, 30);
+        r->kill_at_end = one_in(sim, 2);
+        r->kill_left = one_in(sim, 3);
+        r->slot_ms = one_in(sim, 2) ? 0 : 1000 * (1 + below(sim, 200));
+        r->quota = (uint32_t) below(sim, 3);
+        if (one_in(sim, 3))
+                memcpy(r->device_uuid, sim->devices[p->device].uuid, sizeof(r->device_uuid));
+        r->binding.root = r->binding.owner = p->identity;
+        for (uint32_t d = 0; d < sim->n_devices; d++) {
+                sim->adopted_used[d] = 0;
+                sim->adopted_unknown[d] = false;
+                for (uint32_t i = 0; i < sim->devices[d].n_rows; i++) {
+                        const struct my_row *row = &sim->devices[d].rows[i];
+                        const struct my_process *of = process_of(sim, row->identity);
+                        if (!of || !comes_along(sim, of, p->identity, r->uid, d))
+                                continue;
+                        sim->adopted_used[d] += row->bytes;
+                        sim->adopted_unknown[d] = sim->adopted_unknown[d] || !row->known;
+                }
+        }
+        sim->sent = *r;
+        step(sim, &input);
+}
+
+static void somebody_changes(struct sim *sim)
+{
+        struct input input = { .kind = INPUT_CHANGE };
+        struct change *c = &input.change;
+        uint64_t id = some_lease(sim);
+        const struct my_lease *lease = lease_of(sim, id);
+
+        c->token = ++sim->next_token;
+        c->lease_id = id;
+        c->uid = lease && !one_in(sim, 10) ? lease->uid : 1000 + (uint32_t) below(sim, 4);
+        c->is_admin = one_in(sim, 4);
+        c->quota = (uint32_t) below(sim, 3);
+        c->what = (uint8_t) (1U << below(sim, 5));
+        if (one_in(sim, 4))
+                c->what = (uint8_t) (c->what | 1U << below(sim, 5));
+        c->priority = (uint8_t) (1 + below(sim, 5));
+        c->slot_ms = one_in(sim, 4) ? 0 : 1000 * below(sim, 400);
+        c->pin_ms = one_in(sim, 8) ? 0 : 1000 * (1 + below(sim, 200));
+        sim->sent_change = *c;
+        step(sim, &input);
+}
+
 static void somebody_starts(struct sim *sim)
 {
         struct my_process *p = spare_process(sim);
@@ -650,23 +954,39 @@ static void somebody_starts(struct sim *sim)
         uint32_t pid = (uint32_t) sim->next_pid++;
         *p = (struct my_process){ .alive = true, .identity = { pid, 9 + (uint64_t) pid } };
         p->device = (uint32_t) below(sim, sim->n_devices);
+        p->uid = 1000 + (uint32_t) below(sim, 4);
         if (lease && lease->life == LIFE_ACTIVE && !one_in(sim, 5)) {
                 p->lease_id = id;
+                if (!lease->adopted || !one_in(sim, 4))
+                        p->uid = lease->uid;
                 if (!lease->owner_known) {
                         lease->owner_known = true;
                         p->identity = lease->owner;
                 } else {
-                        p->parent = lease->owner;
+                        bool has_root = !identity_is_none(lease->root) && process_of(sim, lease->root);
+                        p->parent = has_root && one_in(sim, 2) ? lease->root : lease->owner;
+                        p->cgroup = one_in(sim, 4) ? 0 : lease->cgroup;
                 }
+                if (lease->adopted && p->uid != lease->uid)
+                        p->lease_id = 0; /* it is not the owner's (S09) */
                 if (!one_in(sim, 12))
                         p->device = lease->device;
                 p->bytes = below(sim, lease->bytes + lease->bytes / 8 + 1);
         } else {
+                const struct my_process *parent = &sim->procs[below(sim, PROCS)];
                 p->graphics = one_in(sim, 4);
                 p->bytes = below(sim, 6) * sim->unit;
+                if (parent->alive && parent != p && parent->lease_id == 0 && !p->graphics && one_in(sim, 2)) {
+                        p->parent = parent->identity;
+                        p->uid = one_in(sim, 3) ? p->uid : parent->uid;
+                        p->device = one_in(sim, 4) ? p->device : parent->device;
+                }
         }
         p->no_figure = one_in(sim, 20);
         tell_process(sim, p);
+        if (p->lease_id == id && lease && identity_is_none(lease->root) && !lease->adopted &&
+            identity_equal(p->parent, lease->owner) && one_in(sim, 2))
+                collect(sim, id, p);
 }
 
 static void somebody_leaves(struct sim *sim, struct my_process *p)
@@ -687,6 +1007,52 @@ static void somebody_leaves(struct sim *sim, struct my_process *p)
         step(sim, &input);
         if (is_owner)
                 call(sim, INPUT_OWNER_ENDED, id);
+}
+
+static void tell_outcome(struct sim *sim, const struct action *order, enum outcome outcome, enum hand_why why)
+{
+        struct input input = { .kind = INPUT_OUTCOME };
+        struct my_process *p = process_of(sim, order->process);
+
+        input.outcome = (struct hand_outcome){ .order_id = order->id,
+                                               .lease_id = order->lease_id,
+                                               .process = order->process,
+                                               .outcome = (uint8_t) outcome,
+                                               .why = (uint8_t) why };
+        if (p && p->asked_by == order->lease_id && outcome == OUTCOME_BLOCKED && why != HAND_WHY_GONE) {
+                /* What was sent back may be ordered again; without its grace from the beginning. */
+                if (p->n_kill != 0)
+                        p->n_kill = 0;
+                else
+                        p->n_term = 0;
+                if (why == HAND_WHY_GRACE)
+                        p->n_term = 0;
+        }
+        step(sim, &input);
+}
+
+static void hands_work(struct sim *sim)
+{
+        static const enum hand_why whys[] = { HAND_WHY_AWAY, HAND_WHY_RATE, HAND_WHY_GRACE, HAND_WHY_PROTECTED,
+                                              HAND_WHY_OTHER };
+        for (uint32_t i = 0; i < ORDERS; i++) {
+                struct my_order *o = &sim->orders[i];
+                if (!o->waits || one_in(sim, 3))
+                        continue; /* late */
+                o->waits = false;
+                struct action order = o->order;
+                struct my_process *p = process_of(sim, order.process);
+                if (!p)
+                        tell_outcome(sim, &order, OUTCOME_BLOCKED, HAND_WHY_GONE);
+                else if (!sim->quiet && one_in(sim, 4))
+                        tell_outcome(sim, &order, OUTCOME_BLOCKED, whys[below(sim, 5)]);
+                else if (!sim->quiet && one_in(sim, 8))
+                        tell_outcome(sim, &order, OUTCOME_FAILED, HAND_WHY_UNKILLABLE);
+                else
+                        tell_outcome(sim, &order, OUTCOME_DONE, HAND_WHY_NONE);
+                if (p && p->alive && one_in(sim, 4))
+                        somebody_leaves(sim, p);
+        }
 }
 
 static void answer_looks(struct sim *sim)
@@ -714,9 +1080,15 @@ static void something_happens(struct sim *sim)
 {
         sim->now_ms += below(sim, 400);
         struct my_process *p = &sim->procs[below(sim, PROCS)];
-        uint64_t dice = below(sim, 100);
+        uint64_t dice = below(sim, 116);
 
-        if (dice < 25) {
+        if (dice >= 108) {
+                somebody_starts(sim);
+        } else if (dice >= 104) {
+                somebody_changes(sim);
+        } else if (dice >= 100) {
+                somebody_adopts(sim, p);
+        } else if (dice < 25) {
                 if (!one_in(sim, 4))
                         for (uint32_t d = 0; d < sim->n_devices; d++)
                                 look(sim, d);
@@ -753,7 +1125,8 @@ static void something_happens(struct sim *sim)
                 uint32_t d = (uint32_t) below(sim, sim->n_devices);
                 tell_device(sim, d, one_in(sim, 2) ? DEVICE_OK : one_in(sim, 2) ? DEVICE_LOST : DEVICE_FAULT);
         } else if (dice < 99) {
-                struct input input = { .kind = INPUT_RESTART };
+                struct input input = { .kind = INPUT_RESTART, .restart = { .degraded = one_in(sim, 3) } };
+                sim->degraded = input.restart.degraded;
                 for (uint32_t d = 0; d < sim->n_devices; d++)
                         sim->devices[d].fresh = false;
                 sim->eyes = false; /* the new eyes have not spoken yet */
@@ -764,9 +1137,17 @@ static void something_happens(struct sim *sim)
                 sim->config.aging_ms = 1000 * (1 + below(sim, 600));
                 sim->config.block_after_ms = 1000 * (1 + below(sim, 1800));
                 sim->config.ledger_cap_bytes = below(sim, 40) * sim->unit;
+                sim->config.n_quotas = 1;
+                sim->config.quotas[0] = (struct quota){ .priority_min = 2,
+                                                        .leases_max = 30,
+                                                        .waiting_max = 10,
+                                                        .pins_max = 3,
+                                                        .bytes_max = below(sim, 2) * 40 * sim->unit,
+                                                        .slot_max_ms = below(sim, 2) * 600000 };
                 input.config = sim->config;
                 step(sim, &input);
         }
+        hands_work(sim);
         answer_looks(sim);
 }
 
@@ -809,7 +1190,9 @@ static void everything_ends(struct sim *sim)
                         struct my_lease *lease = &sim->leases[id];
                         n_left += lease->life != LIFE_ENDED;
                         /* what the driver keeps came to light after it was let in */
-                        bool never = lease->life == LIFE_WAITS && lease->bytes > capacity_for(sim, id);
+                        const struct lease *theirs = world_lease_by_id(world, id); /* an exclusive one's is the whole */
+                        uint64_t needs = lease->exclusive && theirs ? theirs->bytes : lease->bytes;
+                        bool never = lease->life == LIFE_WAITS && needs > capacity_for(sim, id);
                         if (lease->life != LIFE_GRANTED && lease->life != LIFE_ACTIVE && !never)
                                 continue;
                         struct input input = {
@@ -898,13 +1281,19 @@ static uint64_t play(uint64_t seed, int garbage)
         backfills_seen += sim->n_backfills;
         asides_seen += sim->n_stepped;
         ends_seen += sim->n_ends;
+        adopted_seen += sim->n_adopted;
+        let_go_seen += sim->n_let_go;
+        exclusive_seen += sim->n_exclusive;
+        changed_seen += sim->n_changed;
+        orders_seen += sim->n_orders;
+        kills_seen += sim->n_kills;
         free(world);
         free(before);
         free(out);
         return sim->hash;
 }
 
-static uint64_t n_seeds = 100, first_seed = 1;
+static uint64_t n_seeds = 300, first_seed = 1;
 
 static void random_lives_never_do_what_must_never_happen(void **state)
 {
@@ -915,10 +1304,14 @@ static void random_lives_never_do_what_must_never_happen(void **state)
         print_message("# %" PRIu64 " granted, %" PRIu64 " queued, %" PRIu64 " refused, %" PRIu64 " drained, %" PRIu64
                       " ended, %" PRIu64 " heads stepped aside\n",
                       grants_seen, waits_seen, refusals_seen, drains_seen, ends_seen, asides_seen);
+        print_message("# %" PRIu64 " exclusive, %" PRIu64 " adopted, %" PRIu64 " let go, %" PRIu64 " changed, %" PRIu64
+                      " orders to the hands, %" PRIu64 " of them to kill\n",
+                      exclusive_seen, adopted_seen, let_go_seen, changed_seen, orders_seen, kills_seen);
         /* A generator that never gets anywhere near the rules proves nothing. */
         if (n_seeds >= 50)
                 assert_true(grants_seen > 10 * n_seeds && waits_seen > 10 * n_seeds && drains_seen > n_seeds &&
-                            backfills_seen > 0);
+                            backfills_seen > 0 && exclusive_seen > 0 && adopted_seen > n_seeds && let_go_seen > 0 &&
+                            changed_seen > n_seeds && orders_seen > n_seeds && kills_seen > 0);
 }
 
 int main(int argc, char **argv)
