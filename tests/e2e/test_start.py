@@ -4,7 +4,9 @@
 import contextlib
 import os
 import resource
+import re
 import shutil
+import sqlite3
 import signal
 import stat
 import subprocess
@@ -156,3 +158,40 @@ def test_eyes_that_die_of_every_second_look_are_started_ever_more_rarely(bare):
         until("that is noticed", lambda eyes=eyes: eyes not in bare.eyes() and gpu(bare) == "stale")
     waits = [line.rsplit("again_in_ms=", 1)[1] for line in bare.log().splitlines() if "event=eyes-failed" in line]
     assert waits == ["250", "500", "1000", "2000"]
+
+
+# ---- questions that start nothing ----
+
+def ask(bare, *options):
+    return subprocess.run([LESSORD, "--dir", bare.home, *options], env=bare.env, capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+def test_S27_edited_row_of_the_journal_is_named(bare):
+    bare.start()
+    for _ in range(3):
+        bare.release(bare.ask("64M", mode="now").json["id"])
+    r = ask(bare, "--check-journal")
+    assert r.returncode == 0 and "whole, and as they were written" in r.stdout, r
+    assert bare.stop() == 0
+    path = os.path.join(bare.home, "journal.db")
+    with sqlite3.connect(path) as db:
+        table = next(name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'") if "record" in name)
+        column = next(row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[2] == "BLOB")
+        seq = db.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0]
+        blob = bytearray(db.execute(f"SELECT {column} FROM {table} WHERE rowid = ?", (seq,)).fetchone()[0])
+        blob[-1] ^= 1
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (bytes(blob), seq))
+    r = ask(bare, "--check-journal")
+    assert r.returncode == 1 and "record" in r.stdout, r
+
+
+def test_check_config_says_what_is_wrong_and_starts_nothing(bare):
+    bare.conf("poll = 1s\nnonsense = 1\n")
+    r = ask(bare, "--check-config")
+    assert r.returncode == 78 and "lessord.conf:2: nonsense" in r.stderr, r
+    bare.conf("poll = 3s\n")
+    assert ask(bare, "--check-config").returncode == 0
+    shown = ask(bare, "--check-config", "--print").stdout
+    assert re.search(r"^  poll +3s ", shown, re.M), shown
+    assert os.listdir(bare.home) == ["lessord.conf"]

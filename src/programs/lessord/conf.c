@@ -69,6 +69,7 @@ static const struct key {
         { "poll_idle", KIND_SPAN, AT(poll_idle_ms), 10, 60000, "while there is no lease at all" },
         { "eyes_deadline", KIND_SPAN, AT(eyes_deadline_ms), 100, 60000,
           "the driver hangs when it has not answered for so long" },
+        { "keep_events", KIND_COUNT32, AT(keep_events), 1000, 100000000, "events that are kept for events and why" },
         { "socket_group", DOOR_TEXT(socket_group), "group that may use the socket of --system (gpu where it exists)" },
         { "admin_group", DOOR_TEXT(admin_group), "its members are administrators, as root is" },
         { "requests_per_s", KIND_COUNT32, AT(doors.requests_per_s), 0, 1000000,
@@ -91,6 +92,7 @@ enum { KEYS_N = sizeof(keys) / sizeof(keys[0]) };
 void conf_defaults(struct conf *conf)
 {
         *conf = (struct conf){ .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
+        conf->keep_events = 100000;
         conf->doors.requests_per_s = 200;
         conf->doors.requests_burst = 1000;
         conf->wsl_margin_bytes = UINT64_C(2) << 30; /* residency was seen to fail with that much shown free */
@@ -328,7 +330,7 @@ bool conf_show(const struct conf *conf, size_t i, struct conf_shown *ret)
 static bool is_set_up_once(const struct key *key)
 {
         return (key->kind == KIND_TEXT && strcmp(key->name, "engine_socket") != 0) ||
-               strcmp(key->name, "eyes_deadline") == 0;
+               strcmp(key->name, "eyes_deadline") == 0 || strcmp(key->name, "keep_events") == 0;
 }
 
 const char *conf_needs_restart(const struct conf *a, const struct conf *b)

@@ -40,6 +40,7 @@ struct conf {
         uint64_t poll_busy_ms;     /* … while something waits, drains or is to be collected */
         uint64_t poll_idle_ms;     /* … while there is no lease at all */
         uint64_t wsl_margin_bytes; /* core.kept_free_bytes where the kernel is WSL's (F33) */
+        uint32_t keep_events;      /* in the journal */
         uint64_t eyes_deadline_ms; /* no answer for so long: the driver hangs */
 };
 

@@ -2,7 +2,6 @@
 /* lessord - grants leases on GPU memory. Options, start in order, the loop, a clean end in the opposite order. */
 #include <errno.h>
 #include <malloc.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,159 +17,19 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/pidfd.h"
+#include "programs/lessord/checks.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/inherited.h"
+#include "programs/lessord/libexec.h"
 #include "programs/lessord/notify.h"
+#include "programs/lessord/options.h"
 #include "senses/proc.h"
 
 enum {
-        EXIT_USAGE = 2,
-        EXIT_REFUSED = 78, /* sysexits' EX_CONFIG: starting again will not help */
         DESCRIPTORS_KEPT = 256,
         DESCRIPTORS_A_CONNECTION = 2, /* its socket and its caller's pidfd */
         DESCRIPTORS_WANTED = 16384,
 };
-
-struct options {
-        enum paths_mode mode;
-        const char *dir;
-        const char *conf;
-        enum log_level level;
-        bool check_config, print;
-};
-
-static void usage(FILE *out)
-{
-        struct conf conf;
-
-        conf_defaults(&conf);
-        (void) fputs(
-                "Usage: lessord [--dir DIR | --system] [--config FILE] [--log-level LEVEL]\n"
-                "\n"
-                "Grants leases on GPU memory over a unix socket. Without --dir and --system it serves the user who\n"
-                "starts it: socket below $XDG_RUNTIME_DIR/lessor, state below $XDG_STATE_HOME/lessor.\n"
-                "\n"
-                "  --dir DIR          everything (lessord.conf, socket, journal) in this private folder\n"
-                "  --system           /run/lessor, /var/lib/lessor, /etc/lessor/lessord.conf\n"
-                "  --config FILE      another configuration file\n"
-                "  --log-level LEVEL  error, warning, info (default) or debug\n"
-                "  --check-config     read the configuration, say what is wrong with it, and end; with --print: say "
-                "what\n"
-                "                     every key is\n"
-                "  --version, --help\n"
-                "\n"
-                "Keys of lessord.conf (key = value), with their defaults:\n",
-                out);
-        conf_print(out, &conf);
-        (void) fputs("\nExit status: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage, 78 refused to start\n"
-                     "(configuration, folder, another lessord, a journal of a newer version).\n",
-                     out);
-}
-
-static int parse_level(const char *text, enum log_level *ret)
-{
-        static const char *const names[] = { "error", "warning", "info", "debug" };
-
-        for (int i = 0; i <= LOG_LEVEL_DEBUG; i++) {
-                if (strcmp(names[i], text) == 0) {
-                        *ret = (enum log_level) i;
-                        return 0;
-                }
-        }
-        return -EINVAL;
-}
-
-static int parse_options(int argc, char **argv, struct options *ret)
-{
-        static const struct option longs[] = {
-                { "dir", required_argument, NULL, 'd' },
-                { "system", no_argument, NULL, 's' },
-                { "config", required_argument, NULL, 'c' },
-                { "log-level", required_argument, NULL, 'l' },
-                { "check-config", no_argument, NULL, 'k' },
-                { "print", no_argument, NULL, 'p' },
-                { "version", no_argument, NULL, 'v' },
-                { "help", no_argument, NULL, 'h' },
-                { 0 },
-        };
-        bool system = false;
-        int c;
-
-        *ret = (struct options){ .level = LOG_LEVEL_INFO };
-        while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-                switch (c) {
-                case 'd':
-                        ret->dir = optarg;
-                        break;
-                case 's':
-                        system = true;
-                        break;
-                case 'c':
-                        ret->conf = optarg;
-                        break;
-                case 'l':
-                        if (parse_level(optarg, &ret->level) == 0)
-                                break;
-                        log_error("--log-level: \"%s\" is not allowed; allowed: error, warning, info, debug", optarg);
-                        return -EINVAL;
-                case 'k':
-                        ret->check_config = true;
-                        break;
-                case 'p':
-                        ret->print = true;
-                        break;
-                case 'v':
-                        (void) printf("lessord %s\n", LESSORD_VERSION);
-                        exit(EXIT_SUCCESS);
-                case 'h':
-                        usage(stdout);
-                        exit(EXIT_SUCCESS);
-                default:
-                        log_error("lessord --help shows the options");
-                        return -EINVAL;
-                }
-        }
-        if (optind < argc) {
-                log_error("\"%s\" is not understood; lessord takes options only (--help)", argv[optind]);
-                return -EINVAL;
-        }
-        if (system && ret->dir) {
-                log_error("--dir and --system exclude each other: leave one out");
-                return -EINVAL;
-        }
-        if (ret->dir && ret->dir[0] == '\0') {
-                log_error("--dir is empty; name a folder");
-                return -EINVAL;
-        }
-        ret->mode = ret->dir ? PATHS_DIR : system ? PATHS_SYSTEM : PATHS_SESSION;
-        return 0;
-}
-
-/* Next to us (a build, or one folder of programs), else as installed; $LESSOR_LIBEXEC says otherwise. */
-static int find_eyes(char ret[PATH_MAX], struct error *err)
-{
-        const char *told = getenv("LESSOR_LIBEXEC");
-        char self[PATH_MAX];
-
-        if (told && told[0] == '/') {
-                if ((size_t) snprintf(ret, PATH_MAX, "%s/lessor-eyes", told) < PATH_MAX && access(ret, X_OK) == 0)
-                        return 0;
-                return error_set(err, ENOENT, "there is no lessor-eyes in $LESSOR_LIBEXEC (%s)", told);
-        }
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-        if (n <= 0)
-                return error_errno(err, errno, "finding our own program");
-        self[n] = '\0';
-        char *slash = strrchr(self, '/');
-        if (slash)
-                *slash = '\0';
-        static const char *const places[] = { "lessor-eyes", "../libexec/lessor/lessor-eyes" };
-        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-                if ((size_t) snprintf(ret, PATH_MAX, "%s/%s", self, places[i]) < PATH_MAX && access(ret, X_OK) == 0)
-                        return 0;
-        return error_set(err, ENOENT, "there is no lessor-eyes in %s and none in ../libexec/lessor; set LESSOR_LIBEXEC",
-                         self);
-}
 
 /*
  * Before the first file is read, and for good (security S16, S22, S23). What needs rights is done by the warden; lessor-eyes
@@ -209,7 +68,7 @@ static uint32_t connections_allowed(void)
 
 static int open_books(struct daemon *d, struct journal_restored *restored, struct error *err)
 {
-        const struct journal_options options = { .busy_ms = STORE_BUSY_MS };
+        const struct journal_options options = { .busy_ms = STORE_BUSY_MS, .keep_events = d->conf.keep_events };
         struct error clock_err = { 0 };
         int r = journal_open(&d->journal, d->paths.journal, &options, err);
         if (r < 0)
@@ -398,7 +257,7 @@ static int start(struct daemon *d, struct error *err)
         int r = pidfd_check_usable(err);
         if (r < 0)
                 return r;
-        r = find_eyes(program, err);
+        r = libexec_find("lessor-eyes", program, err);
         if (r < 0)
                 return r;
         r = paths_make(&d->paths, err);
@@ -520,26 +379,6 @@ static bool may_pass(const struct error *err)
         return false;
 }
 
-/* What `lessor config check` shows: is the file good, and with --print what every key says. Touches nothing else. */
-static int check_config(const struct options *options, const struct paths *paths)
-{
-        static struct conf conf;
-        struct error err = { 0 };
-        const char *path = options->conf ? options->conf : paths->conf;
-
-        conf_defaults(&conf);
-        if (conf_load(path, options->conf != NULL, &conf, &err) < 0) {
-                log_error("%s", err.msg);
-                return EXIT_REFUSED;
-        }
-        if (options->print)
-                conf_print(stdout, &conf);
-        else
-                (void) printf("%s: %s\n", path, access(path, F_OK) == 0 ? "good" : "not there: the defaults count");
-        conf_fini(&conf);
-        return EXIT_SUCCESS;
-}
-
 int main(int argc, char **argv)
 {
         static struct daemon d = { .lock_fds = { -1, -1 } };
@@ -553,7 +392,7 @@ int main(int argc, char **argv)
         (void) mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         (void) mallopt(M_ARENA_MAX, 1); /* nor is a thread that waits for the disk one to have a heap of its own */
         log_init("lessord", LOG_LEVEL_INFO);
-        if (parse_options(argc, argv, &options) < 0)
+        if (options_parse(argc, argv, &options) < 0)
                 return EXIT_USAGE;
         log_init("lessord", options.level);
         (void) umask(0077);
@@ -564,6 +403,8 @@ int main(int argc, char **argv)
         }
         if (options.check_config)
                 return check_config(&options, &d.paths);
+        if (options.check_journal)
+                return check_journal(&d.paths);
         if (give_up_rights(&err) < 0 || reload_first(&d, options.conf, &err) < 0) {
                 log_error("%s", err.msg);
                 return EXIT_REFUSED;
