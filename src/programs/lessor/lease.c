@@ -132,25 +132,12 @@ static int call_lease(const struct verb *verb, int argc, char **argv, const char
                       json_t **ret_lease, bool *ret_json, char *ret_id, size_t id_size)
 {
         char path[64];
-        struct client client;
-        struct client_answer answer;
-        struct error err = { 0 };
-
         int code = look_id_options(verb, argc, argv, ret_json, ret_id, id_size);
         if (code != LOOK_ON)
                 return code;
         (void) snprintf(path, sizeof(path), "/api/leases/%s%s", ret_id, what);
-        client_init(&client);
-        int r = client_call(&client, method, path, NULL, CLIENT_CALL_MS, &answer, &err);
-        if (r < 0)
-                return show_away(verb->name, &client, r);
-        if (answer.status != 200) {
-                show_problem(verb->name, &answer);
-                client_answer_fini(&answer);
-                return LESSOR_EXIT_REFUSED;
-        }
-        *ret_lease = answer.body;
-        return LOOK_ON;
+        code = show_call(verb->name, method, path, NULL, ret_lease);
+        return code == LESSOR_EXIT_OK ? LOOK_ON : code;
 }
 
 int verb_show_main(const struct verb *verb, int argc, char **argv)

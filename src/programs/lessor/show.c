@@ -147,21 +147,30 @@ int show_away(const char *verb, const struct client *client, int r)
         return LESSOR_EXIT_AWAY;
 }
 
-int show_get(const char *verb, const char *path, json_t **ret)
+int show_call(const char *verb, const char *method, const char *path, const json_t *body, json_t **ret)
 {
         struct client client;
         struct client_answer answer;
         struct error err = { 0 };
 
         client_init(&client);
-        int r = client_call(&client, "GET", path, NULL, CLIENT_CALL_MS, &answer, &err);
+        int r = client_call(&client, method, path, body, CLIENT_CALL_MS, &answer, &err);
         if (r < 0)
                 return show_away(verb, &client, r);
-        if (answer.status != 200 || !answer.body) {
+        if (answer.status != 200 && answer.status != 201) {
                 show_problem(verb, &answer);
                 client_answer_fini(&answer);
                 return LESSOR_EXIT_REFUSED;
         }
         *ret = answer.body;
         return LESSOR_EXIT_OK;
+}
+
+int show_get(const char *verb, const char *path, json_t **ret)
+{
+        int code = show_call(verb, "GET", path, NULL, ret);
+        if (code != LESSOR_EXIT_OK || *ret)
+                return code;
+        (void) fprintf(stderr, "lessor %s: lessord answered with nothing\n", verb);
+        return LESSOR_EXIT_REFUSED;
 }

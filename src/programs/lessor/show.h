@@ -30,6 +30,12 @@ void show_problem(const char *verb, const struct client_answer *answer);
 int show_away(const char *verb, const struct client *client, int r);
 
 /*
+ * One question, asked once: 0 and *ret, the body of a 200 or 201 (NULL: it has none), is the caller's. Otherwise the words are
+ * on stderr and the exit code is returned.
+ * @body  borrowed; NULL = none
+ */
+int show_call(const char *verb, const char *method, const char *path, const json_t *body, json_t **ret);
+/*
  * GET @path and give back its body on 200. Otherwise the words are on stderr and the exit code is returned.
  * 0 = *ret is the caller's.
  */

@@ -85,8 +85,12 @@ int verb_acquire_main(const struct verb *verb, int argc, char **argv);
 int verb_show_main(const struct verb *verb, int argc, char **argv);
 int verb_renew_main(const struct verb *verb, int argc, char **argv);
 int verb_release_main(const struct verb *verb, int argc, char **argv);
+int verb_renice_main(const struct verb *verb, int argc, char **argv);
+int verb_extend_main(const struct verb *verb, int argc, char **argv);
+int verb_pin_main(const struct verb *verb, int argc, char **argv); /* and unpin */
 int verb_help_main(const struct verb *verb, int argc, char **argv);
 int verb_version_main(const struct verb *verb, int argc, char **argv);
 
-extern const struct option run_options[], acquire_options[], json_options[], events_options[], no_options[];
-extern const char run_more[], acquire_more[], lease_more[];
+extern const struct option run_options[], acquire_options[], json_options[], events_options[], no_options[],
+        change_options[], pin_options[];
+extern const char run_more[], acquire_more[], lease_more[], renice_more[], extend_more[], pin_more[];
