@@ -12,11 +12,13 @@ import pytest
 
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
-VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "help", "version"]
-LEASE_VERBS = ["acquire", "show", "renew", "release"]
-EVERY = [[verb] for verb in VERBS] + [["lease", verb] for verb in LEASE_VERBS]
+VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
+         "plan", "limits", "config", "help", "version"]
+PARTS = {"lease": ["acquire", "show", "renew", "release"], "config": ["check", "show"]}
+EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
-          ["lease", "release", "L1"]]
+          ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
+          ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"], ["config", "show", "--json"]]
 
 
 @pytest.fixture(scope="module", name="place")
@@ -48,6 +50,7 @@ def test_bare_lessor_answers_by_task():
     assert re.search(r"→ lessor run --vram", shown.stdout)
     for verb in VERBS:
         assert re.search(rf"^  {verb} ", shown.stdout, re.M), verb
+    assert re.findall(r"^  (\w+) ", shown.stdout.split("Verbs (each has --help):")[1].split("\n\n")[0], re.M) == VERBS
     assert plain("help").stdout == plain("--help").stdout == plain("-h").stdout == shown.stdout
 
 
@@ -68,7 +71,7 @@ def test_version_is_printed():
 
 @pytest.mark.parametrize("typed, meant", [
     ("stats", "status"), ("statsu", "status"), ("rnu", "run"), ("device", "devices"), ("ques", "queue"), ("event", "events"),
-    ("lease aquire", "lease acquire"), ("lease realease", "lease release")])
+    ("renise", "renice"), ("adopr", "adopt"), ("confg", "config"), ("config chek", "config check"), ("lease aquire", "lease acquire"), ("lease realease", "lease release")])
 def test_mistyped_verb_suggests_the_nearest(typed, meant):
     shown = plain(*typed.split())
     assert shown.returncode == 2
@@ -85,7 +88,7 @@ def test_word_that_is_like_nothing_suggests_nothing():
 @pytest.mark.parametrize("words", EVERY, ids=" ".join)
 def test_unknown_option_is_wrong_use(words):
     shown = plain(*words, "--jsno")
-    if words == ["lease"]:
+    if words[0] in PARTS and len(words) == 1:
         assert shown.returncode == 2
         return
     assert shown.returncode == (125 if words == ["run"] else 2)
@@ -96,7 +99,13 @@ def test_unknown_option_is_wrong_use(words):
 
 @pytest.mark.parametrize("words", [["why"], ["why", "17x"], ["why", "L1", "L2"], ["why", ""], ["lease", "show", "-5"],
                                    ["lease", "release", "L18446744073709551616"], ["status", "now"], ["events", "--lease", "x"],
-                                   ["events", "--after", "-1"], ["lease"], ["lease", "acquire"], ["version", "x"]], ids=" ".join)
+                                   ["events", "--after", "-1"], ["lease"], ["lease", "acquire"], ["version", "x"],
+                                   ["renice", "L1"], ["renice", "7", "L1"], ["renice", "4", "L1", "L2"], ["renice", "4", "x"],
+                                   ["extend", "L1"], ["extend", "L1", "0s"], ["extend", "L1", "soon"], ["pin"],
+                                   ["pin", "L1", "--for", "0"], ["unpin", "L1", "L2"], ["adopt"], ["adopt", "x"],
+                                   ["adopt", "1", "--unit", "u"], ["adopt", "1", "2"], ["adopt", "0"], ["unadopt"],
+                                   ["plan", "--vram", "12 G"], ["limits", "alice"], ["config"], ["config", "check", "a", "b"],
+                                   ["status", "--watch=0"], ["status", "--watch=x"], ["status", "--watch", "2h"]], ids=" ".join)
 def test_wrong_use_is_2_and_says_what_is_right(words):
     shown = plain(*words)
     assert shown.returncode == 2 and shown.stdout == "" and len(shown.stderr) > 20
@@ -114,16 +123,26 @@ def page_options(page, section=None):
     return set(re.findall(r"^\*--([a-z-]+)\*", text, re.M)) - {"help"}
 
 
+PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
+         "config show": "OPTIONS"}
+
+
 def test_man_pages_and_help_name_the_same_options():
-    assert page_options("lessor-run.1.scd", "OPTIONS") == help_options(["run"]) - {"help"}
-    assert page_options("lessor-lease.1.scd", "OPTIONS OF ACQUIRE") == help_options(["lease", "acquire"]) - {"help"}
+    for name, section in PAGES.items():
+        assert page_options(f"lessor-{name.split()[0]}.1.scd", section) == help_options(name.split()) - {"help"}, name
     with open(os.path.join(SOURCE, "man", "lessor.1.scd"), encoding="utf-8") as file:
         page = file.read()
     for verb in VERBS:
         heading = re.search(rf"^\*{verb}\*(.*)$", page, re.M)
         assert heading, verb
-        if verb not in ("run", "lease"):
+        own_page = os.path.exists(os.path.join(SOURCE, "man", f"lessor-{verb}.1.scd"))
+        assert own_page == (f"*lessor-{verb}*(1)" in page.split("# SEE ALSO")[1]), f"{verb} and its own page"
+        if not own_page:
             assert set(re.findall(r"--([a-z]+)", heading[1])) == help_options([verb]) - {"help"}, verb
+    for group, parts in PARTS.items():
+        with open(os.path.join(SOURCE, "man", f"lessor-{group}.1.scd"), encoding="utf-8") as file:
+            synopsis = file.read().split("# SYNOPSIS")[1].split("\n# ")[0]
+        assert re.findall(rf"^\*lessor {group} (\w+)\*", synopsis, re.M) == parts
 
 
 def test_lessords_pages_name_its_options_and_keys():
@@ -138,11 +157,19 @@ def test_lessords_pages_name_its_options_and_keys():
 
 
 def test_man_pages_name_the_exit_codes():
-    for page, words in (("lessor-run.1.scd", ["run"]), ("lessor-lease.1.scd", ["lease", "acquire"])):
-        with open(os.path.join(SOURCE, "man", page), encoding="utf-8") as file:
+    for name in PAGES:
+        with open(os.path.join(SOURCE, "man", f"lessor-{name.split()[0]}.1.scd"), encoding="utf-8") as file:
             text = file.read().split("# EXIT STATUS")[1].split("\n# ")[0]
-        for code in re.findall(r"\b(?:69|12[4-7])\b", plain(*words, "--help").stdout):
-            assert re.search(rf"\b{code}$", text, re.M), (page, code)
+        said = plain(*name.split(), "--help").stdout.split("Exit status:")[1]
+        assert "69" in said, name
+        for code in re.findall(r"\b(?:69|78|12[4-7])\b", said):
+            assert re.search(rf"\b{code}$", text, re.M), (name, code)
+
+
+@pytest.mark.parametrize("words", [w for w in EVERY if w[0] not in ("help", "version", "devices", "queue", "events", "why")
+                                   and w not in (["lease", "show"], ["lease", "renew"], ["lease", "release"])], ids=" ".join)
+def test_help_has_an_example(words):
+    assert re.search(rf"^  (?:sudo |id=\$\()?lessor {words[0]} ", plain(*words, "--help").stdout, re.M)
 
 
 # ---- lessord is away ----

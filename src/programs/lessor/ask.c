@@ -28,7 +28,7 @@ const struct option ask_options[] = {
         { "yield-by", "WAYS", "how it could give back: cooperate,checkpoint,release,restart,kill (noted; not used yet)",
           0, "cooperate checkpoint release restart kill" },
         { "managed", NULL, "it uses managed memory, which hides from the driver's list" },
-        { "kill-at-end", NULL, "when its time (--for) is over it is ended: SIGTERM, 30 s, SIGKILL" },
+        { "kill-at-end", NULL, "when its time (--for) is over it is ended: SIGTERM, later SIGKILL" },
         { "kill-left", NULL, "processes its command leaves behind are ended, too" },
         { 0 },
 };
@@ -210,7 +210,7 @@ static void percent_text(uint64_t percent_milli, char *buf, size_t buf_size)
 static int set_size(const struct ask *ask, struct lessor_request *request)
 {
         char number[32], text[40];
-        if (!ask->has_size && ask->exclusive)
+        if (!ask->has_size && (ask->exclusive || ask->size_from_use))
                 return 0;
         if (!ask->has_size || (ask->size.kind == SIZE_PERCENT && ask->size.percent_milli == 100000))
                 return lessor_request_set_size(request, "all");
@@ -229,7 +229,7 @@ static int set_binding(const struct ask *ask, struct lessor_request *request)
 
 static int set_the_rest(const struct ask *ask, struct lessor_request *request)
 {
-        int r = lessor_request_set_consumer(request, ask->consumer);
+        int r = ask->consumer[0] != '\0' ? lessor_request_set_consumer(request, ask->consumer) : 0;
         if (r == 0 && ask->priority > 0)
                 r = lessor_request_set_priority(request, ask->priority);
         if (r == 0 && ask->for_ms > 0)

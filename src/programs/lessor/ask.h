@@ -24,6 +24,7 @@ struct ask {
         bool kill_at_end;
         bool kill_left;
         bool exclusive;
+        bool size_from_use; /* `adopt`: without a size, what it uses now */
         bool quiet;
         bool collects_itself; /* `run`: once it is known what runs under it */
         uint8_t if_down;      /* enum if_down */

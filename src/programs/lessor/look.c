@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/duration.h"
 #include "base/escape.h"
 #include "base/number.h"
@@ -197,6 +198,16 @@ static bool is_warned(const json_t *lease)
         return false;
 }
 
+/* What is unusual about it, behind its line. */
+static void print_terms(const json_t *lease)
+{
+        static const char *const terms[] = { "exclusive", "adopted", "pinned", "ending" };
+        for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
+                if (json_is_true(json_object_get(lease, terms[i])))
+                        (void) printf("  %s%s%s", show_colour(SHOW_YELLOW), terms[i], show_colour(SHOW_PLAIN));
+        (void) fputc('\n', stdout);
+}
+
 void look_leases(const json_t *leases)
 {
         size_t i;
@@ -216,7 +227,7 @@ void look_leases(const json_t *leases)
                         (void) printf("  %sover its time%s", show_colour(SHOW_YELLOW), show_colour(SHOW_PLAIN));
                 else if (json_is_integer(json_object_get(lease, "slot_left_ms")))
                         (void) printf("  %s left", span(lease, "slot_left_ms", left));
-                (void) fputc('\n', stdout);
+                print_terms(lease);
                 if (is_warned(lease)) {
                         char why[SHOW_TEXT_MAX];
                         (void) printf("         %s%s%s\n", show_colour(SHOW_YELLOW),
@@ -250,6 +261,14 @@ void look_queue(const json_t *queue)
         }
 }
 
+/* One of the caller's own, and there to be named. */
+static bool is_ones_own(const json_t *stranger)
+{
+        uint64_t uid;
+        return json_amount(stranger, "uid", &uid) && uid == getuid() &&
+               !json_is_true(json_object_get(stranger, "ghost"));
+}
+
 void look_strangers(const json_t *strangers)
 {
         size_t i;
@@ -261,6 +280,8 @@ void look_strangers(const json_t *strangers)
                               show_field(stranger, "comm", "?", comm, sizeof(comm)),
                               show_bytes(stranger, "used_bytes", used), short_uuid(stranger, device, sizeof(device)),
                               show_field(stranger, "user", "?", user, sizeof(user)));
+                if (is_ones_own(stranger))
+                        (void) printf("           yours: `lessor adopt %s` gives it a lease\n", pid);
         }
 }
 
@@ -280,6 +301,7 @@ void look_lease(const json_t *lease)
                 { "device", "device", 't' },
                 { "waited_ms", "waited", 'd' },
                 { "slot_left_ms", "slot left", 'd' },
+                { "pin_left_ms", "pinned for", 'd' },
                 { "place", "place", 't' },
                 { "why", "why", 't' },
                 { "expectation", "expectation", 't' },

@@ -140,6 +140,22 @@ void show_problem(const char *verb, const struct client_answer *answer)
                 show_blockers(blockers);
 }
 
+int show_failure(const char *verb, const struct lessor_error *error)
+{
+        struct client_answer answer = { .status = lessor_error_status(error) };
+        if (answer.status == 0) {
+                (void) fprintf(stderr, "lessor %s: %s\n", verb, error ? lessor_error_text(error) : "no memory");
+                return LESSOR_EXIT_AWAY;
+        }
+        answer.body = json_loads(lessor_error_json(error), 0, NULL);
+        if (answer.body)
+                show_problem(verb, &answer);
+        else
+                (void) fprintf(stderr, "lessor %s: %s\n", verb, lessor_error_text(error));
+        client_answer_fini(&answer);
+        return LESSOR_EXIT_REFUSED;
+}
+
 int show_away(const char *verb, const struct client *client, int r)
 {
         char cure[AWAY_TEXT_MAX];

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include "base/size.h"
 #include "client/client.h"
+#include "client/lessor.h"
 
 enum { SHOW_TEXT_MAX = 1024 };
 
@@ -26,6 +27,8 @@ void show_json_line(const json_t *value);
 
 /* A problem object on stderr: "lessor VERB: detail", and who is in the way. */
 void show_problem(const char *verb, const struct client_answer *answer);
+/* The same of an error of liblessor; returns the exit code: LESSOR_EXIT_REFUSED, or LESSOR_EXIT_AWAY. */
+int show_failure(const char *verb, const struct lessor_error *error);
 /* Prints why and the cure; returns LESSOR_EXIT_AWAY. */
 int show_away(const char *verb, const struct client *client, int r);
 

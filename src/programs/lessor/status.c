@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include "base/duration.h"
+#include "programs/lessor/live.h"
 #include "programs/lessor/look.h"
 #include "programs/lessor/show.h"
 #include "programs/lessor/verb.h"
+
+const struct option status_options[] = {
+        { "watch", "[SECONDS]", "again and again until Ctrl-C, in place on a terminal (default: every second)" },
+        { "json", NULL, "print JSON, as the API gives it; with --watch one object a line" },
+        { 0 },
+};
+
+const char status_more[] =
+        "  lessor status\n"
+        "  lessor status --watch 5\n"
+        "\n"
+        "In the bar # is used, = promised and not used yet, . free. Strangers are programs that use memory nobody "
+        "promised them;\n"
+        "under each of your own stands the command that gives it a lease.\n"
+        "\n"
+        "Exit status: 0 done, also after Ctrl-C; 2 wrong use; 69 lessord is away (--watch: for more than 60 s).";
 
 /* What a person must know before reading on: figures that are old, a store that fails, a card that is not ours. */
 static void print_banners(const json_t *status)
@@ -29,6 +47,13 @@ static void print_banners(const json_t *status)
         else if (json_is_true(degraded))
                 (void) printf("%s! degraded: the journal cannot be written, nothing new is granted%s\n",
                               show_colour(SHOW_RED), show_colour(SHOW_PLAIN));
+        if (json_is_string(json_object_get(status, "config_error")))
+                (void) printf("%s! lessord.conf was not taken, the last good one counts: %s%s\n", show_colour(SHOW_RED),
+                              show_field(status, "config_error", "", text, sizeof(text)), show_colour(SHOW_PLAIN));
+        if (strcmp(json_text(status, "hands", "ok"), "ok") != 0)
+                (void) printf("%s! the warden is away: what was to be ended is not ended now: %s%s\n",
+                              show_colour(SHOW_YELLOW), show_field(status, "hands_words", "", text, sizeof(text)),
+                              show_colour(SHOW_PLAIN));
         if (json_is_string(json_object_get(status, "read_only_reason")))
                 (void) printf("%s! read only: %s%s\n", show_colour(SHOW_YELLOW),
                               show_field(status, "read_only_reason", "", text, sizeof(text)), show_colour(SHOW_PLAIN));
@@ -49,22 +74,8 @@ static json_t *not_queued(const json_t *leases)
         return rest;
 }
 
-int verb_status_main(const struct verb *verb, int argc, char **argv)
+static void print_status(const json_t *status)
 {
-        bool json = false;
-        json_t *status = NULL;
-        int code = look_options(verb, argc, argv, &json);
-        if (code != LOOK_ON)
-                return code;
-        code = show_get(verb->name, "/api/status", &status);
-        if (code != LESSOR_EXIT_OK)
-                return code;
-        if (json) {
-                show_json(status);
-                json_decref(status);
-                return LESSOR_EXIT_OK;
-        }
-
         print_banners(status);
         look_devices(json_object_get(status, "devices"), false);
         json_t *leases = not_queued(json_object_get(status, "leases"));
@@ -79,6 +90,57 @@ int verb_status_main(const struct verb *verb, int argc, char **argv)
                 look_strangers(strangers);
         }
         json_decref(leases);
+}
+
+/* "2", "0.5", "1m": a bare number is seconds, as everywhere, and here it may be less than one. */
+static int read_every(const struct verb *verb, const char *text, uint64_t *ret_ms)
+{
+        struct error err = { 0 };
+        char whole[32];
+        if (strncmp(text, "0.", 2) == 0 && strlen(text) == 3 && text[2] >= '1' && text[2] <= '9')
+                (void) snprintf(whole, sizeof(whole), "%c00ms", text[2]);
+        else
+                (void) snprintf(whole, sizeof(whole), "%s", text);
+        if (duration_parse("--watch", whole, ret_ms, &err) < 0)
+                return verb_usage_error(verb, "%s", err.msg);
+        if (*ret_ms < LIVE_EVERY_MIN_MS || *ret_ms > LIVE_EVERY_MAX_MS)
+                return verb_usage_error(verb, "--watch: \"%s\" is outside 0.1 s to 1 h", text);
+        return LOOK_ON;
+}
+
+int verb_status_main(const struct verb *verb, int argc, char **argv)
+{
+        struct options o;
+        uint64_t every_ms = 0;
+        json_t *status = NULL;
+        bool json = false;
+
+        options_init(&o, verb, argc, argv);
+        for (int what = options_next(&o); what != OPTIONS_END; what = options_next(&o)) {
+                if (what == OPTIONS_HELP)
+                        return verb_print_help(verb);
+                if (what == OPTIONS_WRONG)
+                        return LESSOR_EXIT_USAGE;
+                if (what == OPTIONS_OPERAND)
+                        return verb_usage_error(verb, "it takes no words");
+                if (strcmp(option_name(&o, what), "json") == 0) {
+                        json = true;
+                        continue;
+                }
+                every_ms = LIVE_EVERY_MS;
+                int code = o.value ? read_every(verb, o.value, &every_ms) : LOOK_ON;
+                if (code != LOOK_ON)
+                        return code;
+        }
+        if (every_ms > 0)
+                return live_show(verb, "/api/status", every_ms, json, print_status);
+        int code = show_get(verb->name, "/api/status", &status);
+        if (code != LESSOR_EXIT_OK)
+                return code;
+        if (json)
+                show_json(status);
+        else
+                print_status(status);
         json_decref(status);
         return LESSOR_EXIT_OK;
 }

@@ -25,11 +25,19 @@ static const struct verb lease_verbs[] = {
         { 0 },
 };
 
+static const struct verb config_verbs[] = {
+        { "config check", "[FILE]", "is this file good?", no_options, config_check_more, false, verb_config_check_main,
+          .operands = "@files" },
+        { "config show", "[--json]", "every key: what it is, and its default", json_options, config_show_more, false,
+          verb_config_show_main },
+        { 0 },
+};
+
 const struct verb verbs[] = {
         { "run", "[OPTION]… [--] COMMAND [ARG]…", "wait for GPU memory, then run a command under the lease",
           run_options, run_more, true, verb_run_main, .shared = ask_options, .operands = "@command" },
-        { "status", "[--json]", "devices, leases, queue and strangers at a glance", json_options, NULL, false,
-          verb_status_main },
+        { "status", "[--watch [SECONDS]] [--json]", "devices, leases, queue and strangers at a glance", status_options,
+          status_more, false, verb_status_main },
         { "devices", "[--json]", "what each device has, promised, used and free", json_options,
           "--json prints a list with one object a device; null means unknown, which is never 0.", false,
           verb_devices_main },
@@ -50,6 +58,16 @@ const struct verb verbs[] = {
           .operands = "@leases" },
         { "unpin", "[--json] ID", "its memory may be taken back again", change_options, pin_more, false, verb_pin_main,
           .operands = "@leases" },
+        { "adopt", "PID|--container NAME|--unit NAME [OPTION]…", "give a running program a lease", adopt_options,
+          adopt_more, false, verb_adopt_main, .operands = "@strangers" },
+        { "unadopt", "[--json] ID", "let an adopted program go", change_options, unadopt_more, false, verb_unadopt_main,
+          .operands = "@leases" },
+        { "plan", "[OPTION]… [[--] COMMAND [ARG]…]", "what `run` would get now, and why; asks for nothing",
+          plan_options, plan_more, false, verb_plan_main, .shared = ask_options, .operands = "@command" },
+        { "limits", "[--user NAME] [--json]", "what you may have at once, and have", limits_options, limits_more, false,
+          verb_limits_main },
+        { "config", "check|show …", "lessord.conf as lessord reads it", no_options, config_more, false, verb_group_main,
+          .sub = config_verbs },
         { "help", "[VERB]", "this, or the help of a verb", no_options, NULL, false, verb_help_main,
           .operands = "@verbs" },
         { "version", "", "print the version", no_options, NULL, false, verb_version_main },
@@ -181,6 +199,12 @@ static int unknown_option(const struct options *o, const char *word)
         return OPTIONS_WRONG;
 }
 
+/* How a word that may be left away is told from what follows: by its first letter. */
+static bool is_digit(char c)
+{
+        return c >= '0' && c <= '9';
+}
+
 static int long_option(struct options *o, const char *word)
 {
         const char *name = word + 2;
@@ -196,6 +220,11 @@ static int long_option(struct options *o, const char *word)
                 if (o->value && !option->value) {
                         (void) verb_usage_error(o->verb, "--%s takes no value", option->name);
                         return OPTIONS_WRONG;
+                }
+                if (option->value && option->value[0] == '[') {
+                        if (!o->value && o->at < o->argc && is_digit(o->argv[o->at][0]))
+                                o->value = o->argv[o->at++];
+                        return row;
                 }
                 if (option->value && !o->value) {
                         if (o->at >= o->argc) {

@@ -21,7 +21,7 @@ enum exit_code {
 
 struct option {
         const char *name;  /* without the dashes */
-        const char *value; /* what it takes, for --help; NULL = nothing */
+        const char *value; /* what it takes, for --help; NULL = nothing; in brackets: it may be left away */
         const char *help;
         char letter; /* the short form: 'q' for -q; 0 = none */
         const char
@@ -88,9 +88,17 @@ int verb_release_main(const struct verb *verb, int argc, char **argv);
 int verb_renice_main(const struct verb *verb, int argc, char **argv);
 int verb_extend_main(const struct verb *verb, int argc, char **argv);
 int verb_pin_main(const struct verb *verb, int argc, char **argv); /* and unpin */
+int verb_adopt_main(const struct verb *verb, int argc, char **argv);
+int verb_unadopt_main(const struct verb *verb, int argc, char **argv);
+int verb_plan_main(const struct verb *verb, int argc, char **argv);
+int verb_limits_main(const struct verb *verb, int argc, char **argv);
+int verb_config_check_main(const struct verb *verb, int argc, char **argv);
+int verb_config_show_main(const struct verb *verb, int argc, char **argv);
 int verb_help_main(const struct verb *verb, int argc, char **argv);
 int verb_version_main(const struct verb *verb, int argc, char **argv);
 
 extern const struct option run_options[], acquire_options[], json_options[], events_options[], no_options[],
-        change_options[], pin_options[];
-extern const char run_more[], acquire_more[], lease_more[], renice_more[], extend_more[], pin_more[];
+        change_options[], pin_options[], adopt_options[], plan_options[], limits_options[], status_options[];
+extern const char run_more[], acquire_more[], lease_more[], renice_more[], extend_more[], pin_more[], adopt_more[],
+        unadopt_more[], plan_more[], limits_more[], config_more[], config_check_more[], config_show_more[],
+        status_more[];
