@@ -123,7 +123,7 @@ static int begin_post(struct lessor_lease *x)
 static int begin_poll(struct lessor_lease *x)
 {
         char path[PATH_TEXT_MAX];
-        uint64_t turn_ms = x->request->refresh_ms;
+        uint64_t turn_ms = x->away_since_ms != 0 ? 0 : x->request->refresh_ms; /* is it back? That is news by itself */
         if (x->deadline_ms != UINT64_MAX)
                 turn_ms = u64_min(turn_ms, u64_sub0(x->deadline_ms + GRACE_MS, clock_now_ms()) + 1);
         (void) snprintf(path, sizeof(path), "/api/leases/%s?after=%" PRIu64 "&wait_ms=%" PRIu64, x->id, x->rev,

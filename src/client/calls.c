@@ -175,6 +175,11 @@ int lessor_lease_extend(struct lessor_lease *x, const char *span, struct lessor_
         return change(x, "extend", span ? json_string(span) : NULL, true, reterr);
 }
 
+int lessor_lease_set_for(struct lessor_lease *x, const char *span, struct lessor_error **reterr)
+{
+        return change(x, "for", span ? json_string(span) : json_null(), false, reterr);
+}
+
 int lessor_lease_renice(struct lessor_lease *x, int priority, struct lessor_error **reterr)
 {
         return change(x, "priority", json_integer(priority), false, reterr);
@@ -231,6 +236,7 @@ int lessor_adopt(struct lessor *l, const struct lessor_request *request, int pid
         bool again;
         char key[KEY_TEXT_MAX];
         struct client_answer answer;
+        struct lessor_error *error = NULL;
         json_t *body = request_body(request, NULL, 0);
         if (!body)
                 return failure_give(failure_new(ENOMEM, NULL, "building the question"), reterr);
@@ -242,10 +248,10 @@ int lessor_adopt(struct lessor *l, const struct lessor_request *request, int pid
         else
                 request_new_key(key);
         struct question q = { .method = "POST", .path = "/api/adopt", .body = body, .key = key, .most_ms = UINT64_MAX };
-        int r = patient_call(l, &q, &answer, &again, reterr);
+        int r = patient_call(l, &q, &answer, &again, &error);
         json_decref(body);
         if (r < 0)
-                return r;
+                return failure_is_older(error, reterr);
         r = lease_of_answer(l, &answer, ret, reterr);
         client_answer_fini(&answer);
         return r;
@@ -267,14 +273,15 @@ int lessor_plan(struct lessor *l, const struct lessor_request *request, char **r
 {
         bool again;
         struct client_answer answer;
+        struct lessor_error *error = NULL;
         json_t *body = request_body(request, NULL, 0);
         if (!body)
                 return failure_give(failure_new(ENOMEM, NULL, "building the question"), reterr);
         struct question q = { .method = "POST", .path = "/api/plan", .body = body, .most_ms = UINT64_MAX };
-        int r = patient_call(l, &q, &answer, &again, reterr);
+        int r = patient_call(l, &q, &answer, &again, &error);
         json_decref(body);
         if (r < 0)
-                return r;
+                return failure_is_older(error, reterr);
         r = give_json(&answer, ret_json, reterr);
         client_answer_fini(&answer);
         return r;

@@ -104,6 +104,18 @@ struct lessor_error *failure_of_call(const struct client *client, int r)
         return e;
 }
 
+int failure_is_older(struct lessor_error *error, struct lessor_error **reterr)
+{
+        if (error != &no_memory && (error->status == 405 || strcmp(error->type, URN "not-found") == 0)) {
+                error->code = EOPNOTSUPP;
+                (void) snprintf(error->text, sizeof(error->text),
+                                "this lessord does not know that question yet; upgrade it to at least the version of "
+                                "this program (%s)",
+                                LESSOR_VERSION);
+        }
+        return failure_give(error, reterr);
+}
+
 struct lessor_error *failure_copy(const struct lessor_error *error)
 {
         struct lessor_error *e = make(error->code);

@@ -10,6 +10,8 @@ printf_like(3, 4) struct lessor_error *failure_new(int code, const char *type, c
 struct lessor_error *failure_of_answer(const struct client_answer *answer);
 /* No answer at all: @r as client_call() gives it. */
 struct lessor_error *failure_of_call(const struct client *client, int r);
+/* Hands it out as failure_give(); where the address is what was not found, as -EOPNOTSUPP. */
+int failure_is_older(struct lessor_error *error, struct lessor_error **reterr);
 struct lessor_error *failure_copy(const struct lessor_error *error);
 /* Hands it out, or frees it where nobody wants it. Returns its negative errno. */
 int failure_give(struct lessor_error *error, struct lessor_error **reterr);

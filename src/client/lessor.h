@@ -313,10 +313,12 @@ LESSOR_PUBLIC int lessor_lease_activate(struct lessor_lease *lease, int pid, uin
 LESSOR_PUBLIC int lessor_lease_renew(struct lessor_lease *lease, struct lessor_error **reterr);
 /* Gives it back, or gives up the wait. A second one is -EIDRM. Waits for an answer a few seconds at most. */
 LESSOR_PUBLIC int lessor_lease_release(struct lessor_lease *lease, struct lessor_error **reterr);
+/* Its slot from now on ("2h"); NULL: no limit any more. */
+LESSOR_PUBLIC int lessor_lease_set_for(struct lessor_lease *lease, const char *span, struct lessor_error **reterr);
 /* Lets its slot end so much later ("30m"). -ENOTRECOVERABLE: the answer was lost, look at lessor_lease_slot_left_ms(). */
 LESSOR_PUBLIC int lessor_lease_extend(struct lessor_lease *lease, const char *span, struct lessor_error **reterr);
 LESSOR_PUBLIC int lessor_lease_renice(struct lessor_lease *lease, int priority, struct lessor_error **reterr);
-/* Its memory is not to be taken back: for so long ("2h"), or until lessor_lease_unpin() (NULL). */
+/* Its memory is not to be taken back: for so long ("2h"), or as long as this user may (NULL); lessor_lease_unpin() ends it. */
 LESSOR_PUBLIC int lessor_lease_pin(struct lessor_lease *lease, const char *span, struct lessor_error **reterr);
 LESSOR_PUBLIC int lessor_lease_unpin(struct lessor_lease *lease, struct lessor_error **reterr);
 
