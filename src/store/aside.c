@@ -98,6 +98,11 @@ static bool file_has_bytes(const char *path, const char *suffix)
         return name_make(name, sizeof(name), path, suffix, NULL) == 0 && lstat(name, &st) == 0 && st.st_size > 0;
 }
 
+bool aside_can_roll_back(const char *path)
+{
+        return file_has_bytes(path, "-journal");
+}
+
 bool aside_is_orphaned(const char *path)
 {
         return !file_has_bytes(path, "") && file_has_bytes(path, "-wal");

@@ -17,5 +17,7 @@
 int aside_move(const char *path, uint64_t wall_ms, char *ret_name, size_t name_size, struct error *err);
 /* A -wal with something in it beside a main file that is missing or empty. (A -journal there is a creation that did not end.) */
 bool aside_is_orphaned(const char *path);
+/* A -journal with something in it: what is torn in the main file may be as SQLite left it, and SQLite will put it right. */
+bool aside_can_roll_back(const char *path);
 /* What was renamed in the folder of @path stays renamed after a power cut. */
 void aside_directory_sync(const char *path);

@@ -331,7 +331,7 @@ static int file_open(struct journal *j, struct error *err)
                 if (r < 0)
                         return r;
         }
-        if (header == HEADER_DAMAGED)
+        if (header == HEADER_DAMAGED && !aside_can_roll_back(j->path)) /* the latter: a creation that did not end */
                 r = error_set(&why, EBADMSG, "%s is damaged: its first page is not a database's", j->path);
         else
                 r = file_open_once(j, &why);
