@@ -13,7 +13,7 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "limits", "config", "help", "version"]
+         "plan", "limits", "config", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "config": ["check", "show"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],

@@ -13,7 +13,7 @@
 enum { WORDS_MAX = 2, SHOWN_MAX = 64 };
 
 const struct option pin_options[] = {
-        { "for", "SPAN", "so long; default: as long as you may (`lessor limits`)", 0, "10m 30m 1h 2h" },
+        { "for", "SPAN", "so long; default: as long as you may (`lessor limits`)", 0, "10m|30m|1h|2h" },
         { "json", NULL, "print the lease as it is then" },
         { 0 },
 };

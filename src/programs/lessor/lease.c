@@ -12,11 +12,11 @@
 #include "programs/lessor/verb.h"
 
 const struct option acquire_options[] = {
-        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m 10m 1h" },
+        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m|10m|1h" },
         { "no-wait", NULL, "now, or exit 124" },
         { "pid", "PID", "it ends with this process (default: the one that called lessor)" },
         { "ttl", "TIME", "it ends when nobody renews it for so long, instead of with a process" },
-        { "if-down", "HOW", "lessord is away: wait (60 s) or fail", 0, "wait fail" },
+        { "if-down", "HOW", "lessord is away: wait (60 s) or fail", 0, "wait|fail" },
         { "json", NULL, "print the whole lease instead of its id" },
         { 0 },
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/escape.h"
 #include "programs/lessor/child.h"
+#include "programs/lessor/complete.h"
 #include "programs/lessor/verb.h"
 
 enum { SHOWN_MAX = 64, VERBS_MAX = 32 };
@@ -138,6 +139,8 @@ int main(int argc, char **argv)
         const char *word = argv[1];
         if (strcmp(word, CHILD_IN_SCOPE_WORD) == 0)
                 return child_in_scope_main(argc - 1, argv + 1);
+        if (strcmp(word, COMPLETE_WORD) == 0)
+                return complete_main(argc - 1, argv + 1);
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
                 word = "help";
         if (strcmp(word, "--version") == 0)

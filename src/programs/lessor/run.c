@@ -27,11 +27,11 @@ enum {
 };
 
 const struct option run_options[] = {
-        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m 10m 1h" },
+        { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m|10m|1h" },
         { "no-wait", NULL, "run now or exit 124" },
         { "visible", "HOW", "CUDA_VISIBLE_DEVICES for the command: auto, uuid, index, none", 0,
-          "auto uuid index none" },
-        { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail", 0, "wait run fail" },
+          "auto|uuid|index|none" },
+        { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail", 0, "wait|run|fail" },
         { "quiet", NULL, "only errors on stderr: nothing while it waits, nothing about the lease later", 'q' },
         { 0 },
 };

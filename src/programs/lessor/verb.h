@@ -23,9 +23,8 @@ struct option {
         const char *name;  /* without the dashes */
         const char *value; /* what it takes, for --help; NULL = nothing; in brackets: it may be left away */
         const char *help;
-        char letter; /* the short form: 'q' for -q; 0 = none */
-        const char
-                *words; /* what completion offers for the value: words with blanks between, or one @KIND (complete.h) */
+        char letter;       /* the short form: 'q' for -q; 0 = none */
+        const char *words; /* what completion offers for the value: complete.h */
 };
 
 struct verb {
@@ -38,7 +37,7 @@ struct verb {
         int (*main)(const struct verb *verb, int argc, char **argv); /* argv[0] is the verb */
         const struct option *shared; /* more rows, which other verbs have too; NULL = none */
         const struct verb *sub;      /* what may stand behind it (`lease show`); NULL = nothing */
-        const char *operands;        /* what completion offers for its words, as option.words */
+        const char *operands;        /* what completion offers for its words: complete.h */
 };
 
 /* Row @row of both tables, the shared ones first; NULL behind the last. */
@@ -94,6 +93,7 @@ int verb_plan_main(const struct verb *verb, int argc, char **argv);
 int verb_limits_main(const struct verb *verb, int argc, char **argv);
 int verb_config_check_main(const struct verb *verb, int argc, char **argv);
 int verb_config_show_main(const struct verb *verb, int argc, char **argv);
+int verb_completion_main(const struct verb *verb, int argc, char **argv);
 int verb_help_main(const struct verb *verb, int argc, char **argv);
 int verb_version_main(const struct verb *verb, int argc, char **argv);
 
@@ -101,4 +101,4 @@ extern const struct option run_options[], acquire_options[], json_options[], eve
         change_options[], pin_options[], adopt_options[], plan_options[], limits_options[], status_options[];
 extern const char run_more[], acquire_more[], lease_more[], renice_more[], extend_more[], pin_more[], adopt_more[],
         unadopt_more[], plan_more[], limits_more[], config_more[], config_check_more[], config_show_more[],
-        status_more[];
+        status_more[], completion_more[];
