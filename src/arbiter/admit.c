@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <stddef.h>
+#include <string.h>
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
 #include "arbiter/ceiling.h"
@@ -21,7 +23,7 @@ struct pass {
         uint64_t ledger_room_bytes;
         uint32_t place; /* of the entry being looked at */
         uint32_t n_waiting;
-        struct lane lanes[DEVICES_MAX];
+        struct lane lanes[DEVICES_MAX]; /* zeroed for those devices there are */
 };
 
 static struct lane *lane_of(struct pass *p, uint32_t device)
@@ -67,11 +69,11 @@ void admit_drop_entry(struct world *w, struct entry *e)
 {
         struct ref ref = world_entry_ref(w, e);
 
-        for (uint32_t i = 0; i < w->n_holders; i++)
-                if (w->holders[i].kind == HOLDER_CLAIM && ref_equal(w->holders[i].entry, ref))
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (ref_equal(w->holders[i].entry, ref))
                         world_holder_drop(w, &w->holders[i]);
-        /* Who went ahead of it owes it nothing any more, and the ledger room kept for that is free again. */
-        for (uint32_t i = 0; i < w->n_leases; i++)
+        /* Who went ahead of it while it was head owes it nothing any more, and the ledger room kept for that is free again. */
+        for (uint32_t i = 0; e->head_since_ms != 0 && i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0 && ref_equal(w->leases[i].backfill_for, ref)) {
                         w->leases[i].backfilled = false;
                         w->leases[i].backfill_for = (struct ref){ 0 };
@@ -88,9 +90,9 @@ void admit_drop_entry(struct world *w, struct entry *e)
 /* A head's claim gives way to what goes ahead on loan from it. */
 static void shrink_claim(struct world *w, uint32_t device)
 {
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_of (w, i, HOLDER_CLAIM) {
                 struct holder *h = &w->holders[i];
-                if (h->kind != HOLDER_CLAIM || h->claim_kind != CLAIM_HEAD || h->device != device)
+                if (h->claim_kind != CLAIM_HEAD || h->device != device)
                         continue;
 
                 struct sums sums;
@@ -302,7 +304,7 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
 static bool become_head(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
-        uint32_t device;
+        uint32_t device = NO_DEVICE;
         struct projection start = { 0 };
         if (e->no_wait || !choose_head_lane(p, e, &device, &start))
                 return false;
@@ -324,9 +326,8 @@ static bool become_head(struct pass *p, struct entry *e)
         lane->start = start;
 
         if (!e->is_head || e->head_device != device) {
-                for (uint32_t i = 0; i < w->n_holders; i++) /* a claim left on another device */
-                        if (w->holders[i].kind == HOLDER_CLAIM && w->holders[i].device != device &&
-                            ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+                world_each_holder_of (w, i, HOLDER_CLAIM) /* a claim left on another device */
+                        if (w->holders[i].device != device && ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
                                 world_holder_drop(w, &w->holders[i]);
                 if (lane->old_head && lane->old_head != e && lane->old_head->head_device == device) {
                         lane->old_head->is_head = false;
@@ -466,8 +467,8 @@ static void follow_whole(struct pass *p, struct entry *e)
         if (whole_bytes < e->least_bytes)
                 return;
         e->demand_bytes = lease->bytes = whole_bytes;
-        for (uint32_t i = 0; i < w->n_holders; i++)
-                if (w->holders[i].kind == HOLDER_CLAIM && ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
                         w->holders[i].reserved_bytes = u64_min(w->holders[i].reserved_bytes, whole_bytes);
 }
 
@@ -554,9 +555,9 @@ static void settle_lane(struct pass *p, uint32_t device)
                 head = NULL; /* it was kept, and became head elsewhere */
         bool claims = head && (lane->start.finite || lane->blocks);
         uint64_t want = claims ? u64_min(head->demand_bytes, sums_free_bytes(&lane->now)) : 0;
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_of (w, i, HOLDER_CLAIM) {
                 struct holder *h = &w->holders[i];
-                if (h->kind != HOLDER_CLAIM || h->claim_kind != CLAIM_HEAD || h->device != device)
+                if (h->claim_kind != CLAIM_HEAD || h->device != device)
                         continue;
                 had_bytes += h->reserved_bytes;
                 if (want != 0 && !claim && ref_equal(h->entry, world_entry_ref(w, head)))
@@ -577,6 +578,14 @@ static void settle_lane(struct pass *p, uint32_t device)
                 say_claim(p, device, want);
 }
 
+static bool anyone_may_use_ledger(const struct world *w, const uint32_t *order, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (ways_out_usable(&w->entries[order[i]].ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT))
+                        return true;
+        return false;
+}
+
 void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer, bool by_time)
 {
         uint32_t order[ENTRIES_MAX];
@@ -584,8 +593,15 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
         if (n == 0)
                 return;
 
-        struct pass p = { .world = w, .out = out, .newcomer = newcomer, .by_time = by_time, .n_waiting = n };
-        p.ledger_room_bytes = ledger_room_bytes(w);
+        struct pass p;
+        memset(&p, 0, offsetof(struct pass, lanes) + w->n_devices * sizeof(p.lanes[0]));
+        p.world = w;
+        p.out = out;
+        p.newcomer = newcomer;
+        p.by_time = by_time;
+        p.n_waiting = n;
+        if (anyone_may_use_ledger(w, order, n))
+                p.ledger_room_bytes = ledger_room_bytes(w);
         for (uint32_t i = 0; i < n; i++) /* so that a head that stopped being one is noticed */
                 if (w->entries[order[i]].is_head)
                         (void) lane_of(&p, w->entries[order[i]].head_device);

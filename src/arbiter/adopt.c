@@ -147,9 +147,9 @@ static bool is_alone(const struct world *w, uint32_t device, const struct sums *
 {
         uint64_t known_bytes = u64_add_sat(sums->driver_own_bytes, used_bytes), nobodys_bytes = 0;
 
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_NONE || h->kind == HOLDER_CLAIM || h->device != device)
+                if (h->kind == HOLDER_CLAIM)
                         continue;
                 if (h->kind == HOLDER_DISPLAY)
                         known_bytes = u64_add_sat(known_bytes, h->used_bytes);
@@ -169,9 +169,9 @@ static bool fits(struct world *w, const struct request *r, uint32_t device, cons
         bool beside = false;
 
         sums_of_device(w, device, &sums);
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
-                beside = beside || (h->kind == HOLDER_LEASE && h->device == device && h->exclusive);
+                beside = beside || (h->kind == HOLDER_LEASE && h->exclusive);
         }
         uint64_t room_bytes = room_for(w, device, &sums, used_bytes);
         *ret_bytes = bytes_for(w, r, device, used_bytes, room_bytes);

@@ -28,6 +28,12 @@ static uint64_t smallest_floor_bytes(const struct holder *h)
         return smallest;
 }
 
+/* Is it of those that keep something back for ever? Most are not. */
+static inline bool keeps_back(const struct holder *h)
+{
+        return h->protected || h->pinned || h->kind == HOLDER_DISPLAY || h->kind == HOLDER_TENANT;
+}
+
 /* What this holder keeps back for ever, and as what. */
 static uint64_t kept_back_bytes(const struct holder *h, enum blocker_kind *ret_kind)
 {
@@ -78,12 +84,11 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
                 why->total_bytes = ceiling;
         take_away(&ceiling, why, BLOCKER_DRIVER, dev->driver_own_known ? dev->driver_own_bytes : 0);
         take_away(&ceiling, why, BLOCKER_KEPT_FREE, device_kept_free_bytes(w, device));
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_NONE || h->device != device)
-                        continue;
-
                 enum blocker_kind kind;
+                if (!keeps_back(h))
+                        continue;
                 uint64_t bytes = kept_back_bytes(h, &kind);
                 if (bytes == 0)
                         continue;
@@ -103,11 +108,9 @@ uint64_t device_whole_bytes(const struct world *w, uint32_t device)
 {
         uint64_t bytes = device_ceiling_bytes(w, device, NULL);
 
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
                 enum blocker_kind kind;
-                if (h->device != device)
-                        continue;
                 if (h->kind == HOLDER_LEASE)
                         bytes = u64_add_sat(bytes, kept_back_bytes(h, &kind));
                 else if (h->kind == HOLDER_DISPLAY)
@@ -118,10 +121,10 @@ uint64_t device_whole_bytes(const struct world *w, uint32_t device)
 
 bool device_is_kept_for_ever(const struct world *w, uint32_t device)
 {
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
                 enum blocker_kind kind;
-                if (h->kind == HOLDER_LEASE && h->device == device && kept_back_bytes(h, &kind) != 0)
+                if (h->kind == HOLDER_LEASE && kept_back_bytes(h, &kind) != 0)
                         return true;
         }
         return false;
@@ -175,9 +178,9 @@ void reason_add_holders(struct reason *why, const struct world *w, uint32_t devi
         const struct device *dev = &w->devices[device];
         uint64_t unattributed = device_unattributed_bytes(w, device), kept_free = device_kept_free_bytes(w, device);
 
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_NONE || h->device != device || u64_max(h->reserved_bytes, h->used_bytes) == 0)
+                if (u64_max(h->reserved_bytes, h->used_bytes) == 0)
                         continue;
                 if (h->kind == HOLDER_CLAIM && ref_equal(h->entry, except))
                         continue;

@@ -77,9 +77,9 @@ static bool may_pin(struct world *w, const struct change *c, const struct lease 
                 why->rule = RULE_WRONG_STATE;
                 return false;
         }
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_of (w, i, HOLDER_LEASE) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind != HOLDER_LEASE || !h->pinned || ref_equal(h->lease, world_lease_ref(w, lease)))
+                if (!h->pinned || ref_equal(h->lease, world_lease_ref(w, lease)))
                         continue;
                 n += w->leases[h->lease.index].uid == lease->uid;
         }

@@ -26,7 +26,8 @@ static void shrink(uint64_t *sum, uint64_t bytes)
         *sum = u64_sub0(*sum, bytes);
 }
 
-void sums_add(struct sums *s, const struct holder *h)
+/* Inline, so that the sums of a whole device stay in registers. */
+static inline void add(struct sums *s, const struct holder *h)
 {
         grow(&s->reserved_bytes, h->reserved_bytes);
         if (is_promise(h))
@@ -37,6 +38,11 @@ void sums_add(struct sums *s, const struct holder *h)
         } else {
                 grow(&s->unknown_reserved_bytes, h->reserved_bytes);
         }
+}
+
+void sums_add(struct sums *s, const struct holder *h)
+{
+        add(s, h);
 }
 
 void sums_take_out(struct sums *s, const struct holder *h)
@@ -67,7 +73,7 @@ void sums_of_device(const struct world *world, uint32_t device, struct sums *ret
 {
         const struct device *dev = &world->devices[device];
 
-        *ret = (struct sums){
+        struct sums sums = {
                 .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes
                                : dev->used_known      ? dev->total_bytes
                                                       : 0,
@@ -77,9 +83,9 @@ void sums_of_device(const struct world *world, uint32_t device, struct sums *ret
                 .driver_own_bytes = dev->driver_own_known ? dev->driver_own_bytes : 0,
                 .kept_free_bytes = device_kept_free_bytes(world, device),
         };
-        for (uint32_t i = 0; i < world->n_holders; i++)
-                if (world->holders[i].kind != HOLDER_NONE && world->holders[i].device == device)
-                        sums_add(ret, &world->holders[i]);
+        world_each_holder_on (world, i, device)
+                add(&sums, &world->holders[i]);
+        *ret = sums;
 }
 
 uint64_t sums_residue_bytes(const struct sums *s)
@@ -137,17 +143,16 @@ uint64_t device_unattributed_bytes(const struct world *world, uint32_t device)
         sums_of_device(world, device, &sums);
         if (!sums.used_known)
                 return 0;
-        for (uint32_t i = 0; i < world->n_holders; i++)
-                if (world->holders[i].kind != HOLDER_NONE && world->holders[i].device == device)
-                        grow(&listed_bytes, world->holders[i].used_bytes);
+        world_each_holder_on (world, i, device)
+                grow(&listed_bytes, world->holders[i].used_bytes);
         return u64_sub0(sums.used_bytes, u64_add_sat(sums.driver_own_bytes, listed_bytes));
 }
 
 uint64_t device_display_bytes(const struct world *world, uint32_t device)
 {
-        for (uint32_t i = 0; i < world->n_holders; i++) {
+        world_each_holder_of (world, i, HOLDER_DISPLAY) {
                 const struct holder *h = &world->holders[i];
-                if (h->kind == HOLDER_DISPLAY && h->device == device)
+                if (h->device == device)
                         return u64_max(h->reserved_bytes, h->used_bytes);
         }
         return 0;

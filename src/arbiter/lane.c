@@ -26,13 +26,16 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
         lane->fresh = device_is_fresh(w, device);
         lane->ceiling_bytes = device_ceiling_bytes(w, device, NULL);
         sums_of_device(w, device, &lane->now);
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_of (w, i, HOLDER_CLAIM) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD && h->device == device)
+                if (h->claim_kind == CLAIM_HEAD && h->device == device)
                         sums_take_out(&lane->now, h);
-                if (h->kind == HOLDER_LEASE && h->exclusive && h->device == device)
+        }
+        world_each_holder_on (w, i, device) {
+                const struct holder *h = &w->holders[i];
+                if (h->exclusive && h->kind == HOLDER_LEASE)
                         lane->exclusive_id = w->leases[h->lease.index].id;
-                if (h->device == device && holder_is_lease_there(w, h))
+                if (!lane->has_leases && holder_is_lease_there(w, h))
                         lane->has_leases = true;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)

@@ -70,8 +70,8 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
                 assert(h->n_processes == 0);
                 world_holder_drop(w, h);
         }
-        for (uint32_t i = 0; i < w->n_holders; i++) /* strangers of its tree on other cards stay strangers */
-                if (w->holders[i].kind == HOLDER_STRANGER && ref_equal(w->holders[i].lease, world_lease_ref(w, lease)))
+        world_each_holder_of (w, i, HOLDER_STRANGER) /* strangers of its tree on other cards stay strangers */
+                if (ref_equal(w->holders[i].lease, world_lease_ref(w, lease)))
                         w->holders[i].lease = (struct ref){ 0 };
         w->users[lease->user].n_leases--;
         world_lease_drop(w, lease);

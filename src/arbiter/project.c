@@ -63,10 +63,10 @@ static bool waits_for_leases(const struct world *w, uint32_t device, const struc
         bool any = false, known = true;
 
         *ret_ms = 0;
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
                 bool keeps_out = h->exclusive || (head->least_bytes != 0 && holder_is_lease_there(w, h));
-                if (h->device != device || !keeps_out || gives_way_to(w, h, world_entry_ref(w, head)))
+                if (!keeps_out || gives_way_to(w, h, world_entry_ref(w, head)))
                         continue;
                 uint64_t end_ms = end_of(w, h);
                 any = true;
@@ -94,41 +94,54 @@ static bool leaves_before(struct leaving a, struct leaving b)
         return a.end_ms != b.end_ms ? a.end_ms < b.end_ms : a.holder < b.holder;
 }
 
-static void leavings_add(struct leavings *l, struct leaving one)
+/* Lets what stands @at sink to where it belongs; all below is in order. */
+static void leavings_sink(struct leavings *l, uint32_t at)
 {
-        uint32_t at = l->n++;
+        struct leaving one = l->heap[at];
 
-        while (at > 0 && leaves_before(one, l->heap[(at - 1) / 2])) {
-                l->heap[at] = l->heap[(at - 1) / 2];
-                at = (at - 1) / 2;
+        for (;;) {
+                uint32_t child = 2 * at + 1;
+                if (child + 1 < l->n && leaves_before(l->heap[child + 1], l->heap[child]))
+                        child++;
+                if (child >= l->n || !leaves_before(l->heap[child], one))
+                        break;
+                l->heap[at] = l->heap[child];
+                at = child;
         }
         l->heap[at] = one;
 }
 
 static void leavings_drop_first(struct leavings *l)
 {
-        struct leaving last = l->heap[--l->n];
-        uint32_t at = 0;
+        l->heap[0] = l->heap[--l->n];
+        leavings_sink(l, 0);
+}
 
-        for (;;) {
-                uint32_t child = 2 * at + 1;
-                if (child + 1 < l->n && leaves_before(l->heap[child + 1], l->heap[child]))
-                        child++;
-                if (child >= l->n || !leaves_before(l->heap[child], last))
-                        break;
-                l->heap[at] = l->heap[child];
-                at = child;
+/* Those on @device that say when they leave; who gives way to @head is taken out of @s at once. */
+static void leavings_find(const struct world *w, uint32_t device, struct ref head, struct sums *s, struct leavings *ret)
+{
+        ret->n = 0;
+        world_each_holder_on (w, i, device) {
+                const struct holder *h = &w->holders[i];
+                if (h->kind != HOLDER_LEASE)
+                        continue;
+                if (gives_way_to(w, h, head)) {
+                        sums_take_out(s, h);
+                        continue;
+                }
+                uint64_t end_ms = end_of(w, h);
+                if (end_ms != 0)
+                        ret->heap[ret->n++] = (struct leaving){ .end_ms = end_ms, .holder = i };
         }
-        l->heap[at] = last;
+        for (uint32_t at = ret->n / 2; at > 0; at--)
+                leavings_sink(ret, at - 1);
 }
 
 void project_start(const struct world *w, uint32_t device, const struct sums *now, const struct entry *head,
                    struct projection *ret)
 {
-        struct ref head_ref = world_entry_ref(w, head);
         struct leavings leavings;
 
-        leavings.n = 0;
         *ret = (struct projection){ .at_start = *now, .start_ms = head->arrived_ms };
         uint64_t not_before_ms;
         bool waits = waits_for_leases(w, device, head, &not_before_ms);
@@ -142,16 +155,7 @@ void project_start(const struct world *w, uint32_t device, const struct sums *no
                 return;
         }
 
-        for (uint32_t i = 0; i < w->n_holders; i++) {
-                const struct holder *h = &w->holders[i];
-                if (h->kind != HOLDER_LEASE || h->device != device)
-                        continue;
-                uint64_t end_ms = end_of(w, h);
-                if (gives_way_to(w, h, head_ref))
-                        sums_take_out(&ret->at_start, h);
-                else if (end_ms != 0)
-                        leavings_add(&leavings, (struct leaving){ .end_ms = end_ms, .holder = i });
-        }
+        leavings_find(w, device, world_entry_ref(w, head), &ret->at_start, &leavings);
         while (!sums_fit(&ret->at_start, head->demand_bytes) || ret->start_ms < not_before_ms) {
                 if (leavings.n == 0) {
                         ret->start_ms = 0;

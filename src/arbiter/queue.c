@@ -82,7 +82,11 @@ uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
 
         for (uint32_t i = 0; i < w->n_entries; i++)
                 if (w->entries[i].kind != ENTRY_NONE)
-                        keys[n++] = key_of(w, i);
+                        order[n++] = i;
+        if (n < 2)
+                return n; /* nobody to compare with */
+        for (uint32_t i = 0; i < n; i++)
+                keys[i] = key_of(w, order[i]);
         sort_keys(keys, spare, n);
         for (uint32_t i = 0; i < n; i++)
                 order[i] = keys[i].entry;

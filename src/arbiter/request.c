@@ -80,7 +80,7 @@ static uint64_t can_give_bytes(const struct world *w, const struct request *r, u
 static bool resolve_demand(const struct world *w, const struct request *r, uint64_t *mask, uint64_t *ret_bytes,
                            struct reason *why)
 {
-        uint64_t best_bytes = 0, fitting = 0;
+        uint64_t best_bytes = 0, fitting = 0, gives_bytes[DEVICES_MAX];
         uint32_t best = NO_DEVICE;
         bool any_known = false;
 
@@ -88,10 +88,10 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
                 if (!(*mask & (UINT64_C(1) << d)) || w->devices[d].health == DEVICE_PARENT)
                         continue;
                 any_known = true;
-                uint64_t gives = can_give_bytes(w, r, d);
-                if (best == NO_DEVICE || gives > best_bytes) {
+                gives_bytes[d] = can_give_bytes(w, r, d);
+                if (best == NO_DEVICE || gives_bytes[d] > best_bytes) {
                         best = d;
-                        best_bytes = gives;
+                        best_bytes = gives_bytes[d];
                 }
         }
         if (!any_known) {
@@ -108,7 +108,7 @@ static bool resolve_demand(const struct world *w, const struct request *r, uint6
                 bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / PERCENT_ALL);
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 &&
-                    bytes <= can_give_bytes(w, r, d))
+                    bytes <= gives_bytes[d])
                         fitting |= UINT64_C(1) << d;
         if (fitting == 0) {
                 *why = (struct reason){ .rule = RULE_NEVER_FITS,

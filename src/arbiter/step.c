@@ -103,9 +103,8 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
                 w->devices[d].driver_own_known = false;
                 w->devices[d].driver_own_bytes = 0;
         }
-        for (uint32_t i = 0; i < w->n_holders; i++)
-                if (w->holders[i].kind == HOLDER_LEASE)
-                        w->holders[i].used_known = true; /* nothing, for sure */
+        world_each_holder_of (w, i, HOLDER_LEASE)
+                w->holders[i].used_known = true; /* nothing, for sure */
         life_rebooted(w, out);
 }
 

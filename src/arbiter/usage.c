@@ -19,12 +19,15 @@ static uint64_t decay_q32(uint64_t span_ms, uint64_t half_life_ms)
         if (halves >= 32)
                 return 0;
 
-        uint64_t factor_q32 = ONE_Q32 >> halves;
-        unsigned __int128 rest = (unsigned __int128) (span_ms % half_life_ms) << HALVINGS_N;
-        uint64_t bits = (uint64_t) (rest / half_life_ms);
-        for (unsigned k = 0; k < HALVINGS_N; k++)
-                if (bits & (UINT64_C(1) << (HALVINGS_N - 1 - k)))
-                        factor_q32 = (factor_q32 * halvings_q32[k]) >> 32;
+        uint64_t factor_q32 = ONE_Q32 >> halves, rest_ms = span_ms % half_life_ms;
+        uint64_t bits = rest_ms <= UINT64_MAX >> HALVINGS_N
+                                ? (rest_ms << HALVINGS_N) / half_life_ms
+                                : (uint64_t) (((unsigned __int128) rest_ms << HALVINGS_N) / half_life_ms);
+        while (bits != 0) { /* from the highest: of short spans there are few */
+                unsigned highest = 63 - (unsigned) __builtin_clzll(bits);
+                factor_q32 = (factor_q32 * halvings_q32[HALVINGS_N - 1 - highest]) >> 32;
+                bits &= ~(UINT64_C(1) << highest);
+        }
         return factor_q32;
 }
 

@@ -21,6 +21,7 @@ void world_copy(struct world *to, const struct world *from)
         memcpy(to->users, from->users, from->n_users * sizeof(from->users[0]));
         memcpy(to->occupancies, from->occupancies, from->n_occupancies * sizeof(from->occupancies[0]));
         memcpy(to->processes, from->processes, from->n_processes * sizeof(from->processes[0]));
+        world_index(to);
 }
 
 /*
@@ -145,11 +146,43 @@ struct ref world_entry_ref(const struct world *world, const struct entry *entry)
         return (struct ref){ .index = (uint32_t) (entry - world->entries), .generation = entry->generation };
 }
 
+static void index_holder(struct world *world, uint32_t i, bool in_use)
+{
+        const struct holder *h = &world->holders[i];
+        uint64_t bit = UINT64_C(1) << (i % 64);
+        uint64_t *words[] = { &world->holders_on[h->device][i / 64], &world->holders_of[h->kind][i / 64],
+                              &world->holders_of[HOLDER_NONE][i / 64] };
+
+        for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+                *words[k] = in_use ? *words[k] | bit : *words[k] & ~bit;
+}
+
+void world_index(struct world *world)
+{
+        size_t n_bytes = (world->n_holders + 63) / 64 * sizeof(uint64_t);
+
+        for (uint32_t d = 0; d < world->n_devices && n_bytes != 0; d++)
+                memset(world->holders_on[d], 0, n_bytes);
+        for (uint32_t kind = 0; kind < HOLDER_KIND_N && n_bytes != 0; kind++)
+                memset(world->holders_of[kind], 0, n_bytes);
+        for (uint32_t i = 0; i < world->n_holders; i++)
+                if (world->holders[i].kind != HOLDER_NONE)
+                        index_holder(world, i, true);
+}
+
+static uint32_t first_free_holder(const struct world *world)
+{
+        for (uint32_t at = 0; at < HOLDER_WORDS; at++) {
+                uint64_t free_bits = ~world->holders_of[HOLDER_NONE][at];
+                if (free_bits != 0)
+                        return at * 64 + (uint32_t) __builtin_ctzll(free_bits);
+        }
+        return HOLDERS_MAX;
+}
+
 struct holder *world_holder_new(struct world *world, enum holder_kind kind, uint32_t device)
 {
-        uint32_t i = 0;
-        while (i < world->n_holders && world->holders[i].kind != HOLDER_NONE)
-                i++;
+        uint32_t i = first_free_holder(world);
         if (i >= HOLDERS_MAX)
                 return NULL;
 
@@ -158,6 +191,7 @@ struct holder *world_holder_new(struct world *world, enum holder_kind kind, uint
         holder->kind = (uint8_t) kind;
         holder->device = device;
         holder->used_known = true;
+        index_holder(world, i, true);
         if (i == world->n_holders)
                 world->n_holders++;
         return holder;
@@ -165,9 +199,9 @@ struct holder *world_holder_new(struct world *world, enum holder_kind kind, uint
 
 void world_holder_drop(struct world *world, struct holder *holder)
 {
-        (void) world;
         uint32_t generation = holder->generation;
 
+        index_holder(world, (uint32_t) (holder - world->holders), false);
         memset(holder, 0, sizeof(*holder));
         holder->generation = generation + 1;
 }
@@ -243,11 +277,10 @@ static int identity_compare(struct identity a, struct identity b)
         return 0;
 }
 
-/* Where @identity stands, or would stand, in the sorted table. */
-static uint32_t process_position(const struct world *world, struct identity identity, bool *ret_found)
+/* Where @identity stands, or would stand, in the sorted table between @low and @high. */
+static uint32_t process_between(const struct world *world, struct identity identity, uint32_t low, uint32_t high,
+                                bool *ret_found)
 {
-        uint32_t low = 0, high = world->n_processes;
-
         while (low < high) {
                 uint32_t mid = low + (high - low) / 2;
                 int c = identity_compare(world->processes[mid].identity, identity);
@@ -262,6 +295,27 @@ static uint32_t process_position(const struct world *world, struct identity iden
         }
         *ret_found = false;
         return low;
+}
+
+static uint32_t process_position(const struct world *world, struct identity identity, bool *ret_found)
+{
+        return process_between(world, identity, 0, world->n_processes, ret_found);
+}
+
+struct process *world_process_find_from(struct world *world, struct identity identity, uint32_t *at)
+{
+        uint32_t low = *at, step = 1;
+        bool found;
+
+        /* In ever longer steps to the first that stands behind it, and then between that and the last but one. */
+        while (low + step < world->n_processes &&
+               identity_compare(world->processes[low + step].identity, identity) < 0) {
+                low += step;
+                step *= 2;
+        }
+        uint32_t high = low + step < world->n_processes ? low + step + 1 : world->n_processes;
+        *at = process_between(world, identity, low, high, &found);
+        return found ? &world->processes[*at] : NULL;
 }
 
 struct process *world_process_find(struct world *world, struct identity identity)

@@ -17,6 +17,9 @@
 #include "model/process.h"
 #include "model/user.h"
 
+enum { HOLDER_WORDS = HOLDERS_MAX / 64 };
+_Static_assert(HOLDERS_MAX % 64 == 0, "whole words of bits");
+
 struct world {
         struct config config;
         uint64_t now_ms; /* of the last input; never goes back */
@@ -45,10 +48,18 @@ struct world {
         struct user users[USERS_MAX];
         struct occupancy occupancies[OCCUPANCIES_MAX];
         struct process processes[PROCESSES_MAX];
+
+        /* An index, one bit for each row of the holder table: which are on a device, and which are of a kind (of HOLDER_NONE:
+         * which are in use). It follows from the table, so it is in no snapshot (world_index) and two equal worlds have it
+         * equal. */
+        uint64_t holders_on[DEVICES_MAX][HOLDER_WORDS];
+        uint64_t holders_of[HOLDER_KIND_N][HOLDER_WORDS];
 };
 
 /* @world must be zeroed memory. */
 void world_init(struct world *world, const struct config *config);
+/* Makes the index anew, after rows were written from outside (a snapshot). */
+void world_index(struct world *world);
 
 /* @to must be zeroed memory. What nobody used is not touched. */
 void world_copy(struct world *to, const struct world *from);
@@ -73,6 +84,40 @@ void world_holder_drop(struct world *world, struct holder *holder);
 struct holder *world_holder_get(struct world *world, struct ref ref);
 struct ref world_holder_ref(const struct world *world, const struct holder *holder);
 
+/* The holders of a device, or of a kind, in row order. Whoever walks may drop the row it stands on. */
+struct holder_walk {
+        const uint64_t *bits;
+        uint64_t word; /* what is left of the word it is in */
+        uint32_t at, n_words;
+        bool more;
+};
+
+static inline struct holder_walk holder_walk_begin(const struct world *world, const uint64_t bits[HOLDER_WORDS])
+{
+        return (struct holder_walk){
+                .bits = bits, .word = bits[0], .n_words = (world->n_holders + 63) / 64, .more = true
+        };
+}
+
+static inline bool holder_walk_next(struct holder_walk *walk, uint32_t *ret)
+{
+        while (walk->word == 0) {
+                if (++walk->at >= walk->n_words)
+                        return false;
+                walk->word = walk->bits[walk->at];
+        }
+        *ret = walk->at * 64 + (uint32_t) __builtin_ctzll(walk->word);
+        walk->word &= walk->word - 1;
+        return true;
+}
+
+/* The outer loop goes round once: it only holds the walk. */
+#define world_each_holder(world, i, bits)                                                                              \
+        for (struct holder_walk i##_walk = holder_walk_begin(world, bits); i##_walk.more; i##_walk.more = false)       \
+                for (uint32_t i = 0; holder_walk_next(&i##_walk, &i);)
+#define world_each_holder_on(world, i, device) world_each_holder (world, i, (world)->holders_on[device])
+#define world_each_holder_of(world, i, kind) world_each_holder (world, i, (world)->holders_of[kind])
+
 struct device *world_device_by_uuid(struct world *world, const char *uuid, uint32_t *ret_index);
 struct device *world_device_new(struct world *world, uint32_t *ret_index);
 
@@ -80,6 +125,8 @@ struct device *world_device_new(struct world *world, uint32_t *ret_index);
 struct user *world_user(struct world *world, uint32_t uid, uint32_t *ret_index);
 
 struct process *world_process_find(struct world *world, struct identity identity);
+/* The same for whoever asks for many in ascending order: @at remembers where it came to, and is 0 at first. */
+struct process *world_process_find_from(struct world *world, struct identity identity, uint32_t *at);
 /* Insert or overwrite; keeps the table sorted. NULL when full. */
 struct process *world_process_put(struct world *world, const struct process *facts);
 void world_process_drop(struct world *world, struct identity identity);

@@ -151,6 +151,28 @@ static const char *check_process(const struct world *w, const struct process *p)
         return NULL;
 }
 
+static bool bit_is_set(const uint64_t *bits, uint32_t i)
+{
+        return (bits[i / 64] >> (i % 64) & 1) != 0;
+}
+
+static const char *check_index(const struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_holders; i++) {
+                const struct holder *h = &w->holders[i];
+                bool in_use = h->kind != HOLDER_NONE;
+                if (bit_is_set(w->holders_of[HOLDER_NONE], i) != in_use)
+                        return "the index of holders disagrees with the table";
+                for (uint32_t d = 0; d < w->n_devices; d++)
+                        if (bit_is_set(w->holders_on[d], i) != (in_use && h->device == d))
+                                return "the index of a device's holders disagrees with the table";
+                for (uint32_t kind = HOLDER_NONE + 1; kind < HOLDER_KIND_N; kind++)
+                        if (bit_is_set(w->holders_of[kind], i) != (h->kind == kind))
+                                return "the index of a kind of holders disagrees with the table";
+        }
+        return NULL;
+}
+
 static const char *check_users(const struct world *w)
 {
         for (uint32_t u = 0; u < w->n_users; u++) {
@@ -175,6 +197,8 @@ const char *world_check(const struct world *w)
                 wrong = check_entry(w, i);
         for (uint32_t i = 0; !wrong && i < w->n_holders; i++)
                 wrong = check_holder(w, i);
+        if (!wrong)
+                wrong = check_index(w);
         for (uint32_t i = 1; !wrong && i < w->n_processes; i++) {
                 struct identity a = w->processes[i - 1].identity, b = w->processes[i].identity;
                 if (a.pid > b.pid || (a.pid == b.pid && a.start_ticks >= b.start_ticks))

@@ -185,9 +185,13 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, holders, holder)                                                                                    \
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
-        F(S, ROWS, processes, process)
+        F(S, ROWS, processes, process)                                                                                 \
+        F(S, U64S, holders_on, 0) /* the index: made from the rows, in no snapshot */                                  \
+        F(S, U64S, holders_of, 0)
 enum { WORLD_HEAD_SIZE = 1560 };
-CODEC_GUARD(world, WORLD_AND_TABLES, WORLD_HEAD_SIZE + LEASES_MAX * sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
+CODEC_GUARD(world, WORLD_AND_TABLES,
+            WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) *
+                                      sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a number of 64 bits (10 of 8), a text's length, a row's
  * mark and, in a process, its ancestors' marks: 64 a row is more than all of the latter. */
@@ -246,5 +250,8 @@ int codec_world_decode(const void *data, size_t n_data, struct world *ret, struc
         for (uint32_t i = 0; i < p->n_leases && !c->r.failed; i++)
                 p->lease_ids[i] = get_below(c, "world.lease_ids", CODEC_ID_END, 8);
         WORLD_TABLES(TABLE_GET)
-        return get_end(c, "world", err);
+        r = get_end(c, "world", err);
+        if (r == 0)
+                world_index(p);
+        return r;
 }

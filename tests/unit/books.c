@@ -248,6 +248,7 @@ void books_world_fill(struct world *w, uint32_t seed)
                 some_occupancy(&w->occupancies[i], seed + i);
         for (uint32_t i = 0; i < w->n_processes; i++)
                 some_process(&w->processes[i], seed + i);
+        world_index(w);
 }
 
 static void some_request(struct request *r, uint32_t seed)

@@ -59,7 +59,9 @@ static int teardown(void **state)
 static void forget_everything(void)
 {
         memset(world->devices, 0, world->n_devices * sizeof(world->devices[0]));
-        memset(world->holders, 0, world->n_holders * sizeof(world->holders[0]));
+        for (uint32_t i = 0; i < world->n_holders; i++)
+                if (world->holders[i].kind != HOLDER_NONE)
+                        world_holder_drop(world, &world->holders[i]);
         world->n_devices = world->n_holders = 0;
 }
 
