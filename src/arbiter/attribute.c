@@ -99,8 +99,12 @@ bool attribute_take(struct world *w, const struct lease *lease)
         struct ref ref = world_lease_ref(w, lease);
         bool taken = false;
 
+        uint32_t process_at = 0; /* each device's rows are sorted as the processes are */
+
         for (uint32_t i = 0; i < w->n_occupancies; i++) {
-                struct process *p = world_process_find(w, w->occupancies[i].identity);
+                if (i > 0 && w->occupancies[i].device != w->occupancies[i - 1].device)
+                        process_at = 0;
+                struct process *p = world_process_find_from(w, w->occupancies[i].identity, &process_at);
                 if (p && !ref_equal(p->lease, ref) && lease_touches(lease, p) &&
                     ref_equal(attribute_process(w, p, w->occupancies[i].device), ref)) {
                         process_put_under(p, ref);

@@ -14,61 +14,111 @@ static bool before(struct identity a, struct identity b)
         return a.pid != b.pid ? a.pid < b.pid : a.start_ticks < b.start_ticks;
 }
 
+/* Where the rows of @device begin in the table, or would. */
+static uint32_t rows_begin(const struct world *w, uint32_t device)
+{
+        uint32_t low = 0, high = w->n_occupancies;
+
+        while (low < high) {
+                uint32_t mid = low + (high - low) / 2;
+                if (w->occupancies[mid].device < device)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        return low;
+}
+
 /* Where the rows of @device stand in the table: [*ret_start, return). */
 static uint32_t rows_of_device(const struct world *w, uint32_t device, uint32_t *ret_start)
 {
-        uint32_t start = 0;
-
-        while (start < w->n_occupancies && w->occupancies[start].device < device)
-                start++;
-        uint32_t end = start;
-        while (end < w->n_occupancies && w->occupancies[end].device == device)
-                end++;
-        *ret_start = start;
-        return end;
+        *ret_start = rows_begin(w, device);
+        return rows_begin(w, device + 1);
 }
 
 /* A pid that /proc does not name any more (it is dying, or hidden) is who it was at the last look, if somebody was. */
-static struct occupancy named(const struct world *w, uint32_t device, struct occupancy row)
+static struct identity named(const struct world *w, uint32_t start, uint32_t end, struct identity identity)
 {
-        uint32_t start, end = rows_of_device(w, device, &start);
+        for (uint32_t i = start; i < end && identity.start_ticks == 0; i++)
+                if (w->occupancies[i].identity.pid == identity.pid) {
+                        /* The youngest of that number stands last. */
+                        while (i + 1 < end && w->occupancies[i + 1].identity.pid == identity.pid)
+                                i++;
+                        return w->occupancies[i].identity;
+                }
+        return identity;
+}
 
-        if (row.identity.start_ticks != 0)
-                return row;
-        for (uint32_t i = start; i < end; i++)
-                if (w->occupancies[i].identity.pid == row.identity.pid)
-                        row.identity = w->occupancies[i].identity; /* the youngest of that number stands last */
-        return row;
+/* What a row is sorted by, and where it is. */
+struct row_key {
+        struct identity identity;
+        uint32_t row;
+};
+
+/* Shell's sort: no memory beside, quick where the list is nearly sorted, and never slow. */
+static void sort_keys(struct row_key *keys, uint32_t n)
+{
+        static const uint32_t gaps[] = { 701, 301, 132, 57, 23, 10, 4, 1 };
+
+        for (size_t g = 0; g < sizeof(gaps) / sizeof(gaps[0]); g++)
+                for (uint32_t i = gaps[g]; i < n; i++) {
+                        struct row_key key = keys[i];
+                        uint32_t at = i;
+                        for (; at >= gaps[g] && before(key.identity, keys[at - gaps[g]].identity); at -= gaps[g])
+                                keys[at] = keys[at - gaps[g]];
+                        keys[at] = key;
+                }
 }
 
 /* Copy, sort by identity, merge what is listed twice: with the larger figure, never the sum (a pid can be in the compute
  * and the graphics list at once). Returns how many. */
-static uint32_t sort_rows(const struct world *w, const struct reading *reading, uint32_t device, uint32_t max,
-                          struct occupancy rows[ROWS_MAX])
+static uint32_t sort_rows(const struct world *w, const struct reading *reading, uint32_t device, uint32_t start,
+                          uint32_t end, uint32_t max, struct occupancy rows[ROWS_MAX])
 {
+        struct row_key keys[ROWS_MAX];
+        uint32_t n_keys = reading->n_rows < max ? reading->n_rows : max;
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < reading->n_rows && n < max; i++) {
-                struct occupancy row = named(w, device, reading->rows[i]);
-                uint32_t at = n;
-
-                row.device = device;
-                row.holder = (struct ref){ 0 };
-                while (at > 0 && before(row.identity, rows[at - 1].identity))
-                        at--;
-                if (at > 0 && identity_equal(rows[at - 1].identity, row.identity)) {
-                        struct occupancy *same = &rows[at - 1];
-                        bool known = (same->flags & row.flags & ROW_USED_KNOWN) != 0;
-                        same->used_bytes = u64_max(same->used_bytes, row.used_bytes);
-                        same->flags = ((same->flags | row.flags) & ~(uint32_t) ROW_USED_KNOWN) |
+        for (uint32_t i = 0; i < n_keys; i++)
+                keys[i] = (struct row_key){ .identity = named(w, start, end, reading->rows[i].identity), .row = i };
+        sort_keys(keys, n_keys);
+        for (uint32_t i = 0; i < n_keys; i++) {
+                const struct occupancy *row = &reading->rows[keys[i].row];
+                if (n > 0 && identity_equal(rows[n - 1].identity, keys[i].identity)) {
+                        struct occupancy *same = &rows[n - 1];
+                        bool known = (same->flags & row->flags & ROW_USED_KNOWN) != 0;
+                        same->used_bytes = u64_max(same->used_bytes, row->used_bytes);
+                        same->flags = ((same->flags | row->flags) & ~(uint32_t) ROW_USED_KNOWN) |
                                       (known ? (uint32_t) ROW_USED_KNOWN : 0);
                         continue;
                 }
-                memmove(&rows[at + 1], &rows[at], (n - at) * sizeof(rows[0]));
-                rows[at] = row;
-                n++;
+                rows[n] = *row;
+                rows[n].identity = keys[i].identity;
+                rows[n].device = device;
+                rows[n++].holder = (struct ref){ 0 };
         }
         return n;
+}
+
+/* What was known of a row before: its process, and who held its memory at the last look. */
+struct known {
+        struct process *process;
+        struct ref old;
+};
+
+/* Rows and tables are sorted alike, so each is walked once. */
+static void find_known(struct world *w, uint32_t start, uint32_t end, const struct occupancy *rows, uint32_t n,
+                       struct known known[ROWS_MAX])
+{
+        uint32_t at = start, process_at = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                while (at < end && before(w->occupancies[at].identity, rows[i].identity))
+                        at++;
+                bool was_there = at < end && identity_equal(w->occupancies[at].identity, rows[i].identity);
+                known[i].old = was_there ? w->occupancies[at].holder : (struct ref){ 0 };
+                known[i].process = world_process_find_from(w, rows[i].identity, &process_at);
+        }
 }
 
 static struct ref old_holder_of(const struct world *w, uint32_t start, uint32_t end, struct identity identity)
@@ -87,11 +137,13 @@ static struct ref old_holder_of(const struct world *w, uint32_t start, uint32_t 
 
 static struct holder *display_of(struct world *w, uint32_t device)
 {
-        uint32_t i = 0;
-        while (i < w->n_holders && (w->holders[i].kind != HOLDER_DISPLAY || w->holders[i].device != device))
-                i++;
+        struct holder *h = NULL;
 
-        struct holder *h = i < w->n_holders ? &w->holders[i] : world_holder_new(w, HOLDER_DISPLAY, device);
+        world_each_holder_of (w, i, HOLDER_DISPLAY)
+                if (!h && w->holders[i].device == device)
+                        h = &w->holders[i];
+        if (!h)
+                h = world_holder_new(w, HOLDER_DISPLAY, device);
         assert(h); /* the table is sized for it */
         h->reserved_bytes = w->config.display_bytes;
         return h;
@@ -139,10 +191,10 @@ static void warn_misplaced(struct world *w, struct lease *lease, const struct oc
 
 /* The lease whose memory this was at the last look, or whose process it is known to be. A draining lease keeps what it has
  * only while no living one claims the process: who asked again has it under the new lease. */
-static struct holder *known_holder_for(struct world *w, const struct occupancy *row, struct ref old)
+static struct holder *known_holder_for(struct world *w, const struct occupancy *row, const struct known *known)
 {
-        struct process *process = world_process_find(w, row->identity);
-        struct holder *before = world_holder_get(w, old);
+        struct process *process = known->process;
+        struct holder *before = world_holder_get(w, known->old);
         struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
 
         if (lease && lease->device == row->device && lease->state != LEASE_DRAINING)
@@ -158,10 +210,10 @@ static struct holder *known_holder_for(struct world *w, const struct occupancy *
 }
 
 /* Whose is this memory, that nobody is known to have? */
-static struct holder *holder_for(struct world *w, struct occupancy *row, struct ref old, struct actions *out,
+static struct holder *holder_for(struct world *w, struct occupancy *row, const struct known *known, struct actions *out,
                                  bool *ret_new_stranger)
 {
-        struct process *process = world_process_find(w, row->identity);
+        struct process *process = known->process;
         struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
 
         if (process) {
@@ -179,7 +231,7 @@ static struct holder *holder_for(struct world *w, struct occupancy *row, struct 
         if (!lease && (row->flags & ROW_GRAPHICS) && !(row->flags & ROW_COMPUTE))
                 return display_of(w, row->device);
 
-        struct holder *stranger = stranger_of(w, old, row, ret_new_stranger);
+        struct holder *stranger = stranger_of(w, known->old, row, ret_new_stranger);
         if (lease) {
                 stranger->lease = world_lease_ref(w, lease);
                 warn_misplaced(w, lease, row, out);
@@ -197,9 +249,9 @@ static void account(struct holder *h, const struct occupancy *row)
 
 static void clear_figures(struct world *w, uint32_t device, bool per_process_known)
 {
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_NONE || h->device != device || h->kind == HOLDER_CLAIM)
+                if (h->kind == HOLDER_CLAIM)
                         continue;
                 h->used_bytes = 0;
                 h->n_processes = 0;
@@ -210,9 +262,9 @@ static void clear_figures(struct world *w, uint32_t device, bool per_process_kno
 /* Strangers and displays that are not listed any more. */
 static void drop_absent(struct world *w, uint32_t device, struct actions *out)
 {
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 struct holder *h = &w->holders[i];
-                if (h->device != device || h->n_processes != 0)
+                if (h->n_processes != 0)
                         continue;
                 if (h->kind == HOLDER_STRANGER) {
                         const struct process *p = world_process_find(w, h->process);
@@ -280,10 +332,8 @@ static void correct_driver_own(struct world *w, uint32_t device)
 
         if (!dev->driver_own_known || !dev->used_known || !dev->settled)
                 return;
-        for (uint32_t i = 0; i < w->n_holders; i++) {
+        world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
-                if (h->kind == HOLDER_NONE || h->device != device)
-                        continue;
                 if (!h->used_known)
                         return;
                 listed = u64_add_sat(listed, h->used_bytes);
@@ -294,6 +344,7 @@ static void correct_driver_own(struct world *w, uint32_t device)
 void reading_step(struct world *w, const struct reading *r, struct actions *out)
 {
         struct occupancy rows[ROWS_MAX];
+        struct known known[ROWS_MAX];
         bool is_new[ROWS_MAX];
         uint32_t device, start;
         struct device *dev = world_device_by_uuid(w, r->uuid, &device);
@@ -315,11 +366,12 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
                 dev->read_asked_ms = 0;
 
         uint32_t room = OCCUPANCIES_MAX - (w->n_occupancies - (end - start));
-        uint32_t n = sort_rows(w, r, device, room < ROWS_MAX ? room : ROWS_MAX, rows);
+        uint32_t n = sort_rows(w, r, device, start, end, room < ROWS_MAX ? room : ROWS_MAX, rows);
+        find_known(w, start, end, rows, n, known);
         clear_figures(w, device, r->per_process_known);
         /* First what is known, so that what is new goes to the lease that has the most untaken then. */
         for (uint32_t i = 0; i < n; i++) {
-                struct holder *h = known_holder_for(w, &rows[i], old_holder_of(w, start, end, rows[i].identity));
+                struct holder *h = known_holder_for(w, &rows[i], &known[i]);
                 is_new[i] = false;
                 if (h) {
                         account(h, &rows[i]);
@@ -329,15 +381,14 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
         for (uint32_t i = 0; i < n; i++) {
                 if (!ref_is_none(rows[i].holder))
                         continue;
-                struct ref old = old_holder_of(w, start, end, rows[i].identity);
-                struct holder *h = holder_for(w, &rows[i], old, out, &is_new[i]);
+                struct holder *h = holder_for(w, &rows[i], &known[i], out, &is_new[i]);
                 account(h, &rows[i]);
                 rows[i].holder = world_holder_ref(w, h);
         }
         replace_rows(w, start, end, rows, n);
         for (uint32_t i = 0; i < n; i++)
                 if (is_new[i]) {
-                        const struct process *p = world_process_find(w, rows[i].identity);
+                        const struct process *p = known[i].process;
                         say_stranger(w, out, world_holder_get(w, rows[i].holder), p ? p->uid : UINT32_MAX,
                                      RULE_STRANGER_SEEN);
                 }
