@@ -6,6 +6,7 @@
  *
  *      bench_core STEPS
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +29,13 @@ enum {
 #define MIB (UINT64_C(1) << 20)
 
 struct day {
-        struct input *inputs;
+        uint8_t *inputs; /* packed, as they would stand in a journal: the largest input is a whole configuration */
+        size_t n_bytes, n_bytes_max;
         uint32_t n, n_max;
         struct occupancy *rows; /* of all readings, one behind the other */
         size_t n_rows, n_rows_max;
         /* What it consists of. */
-        uint64_t n_requests, n_readings, n_grants, n_waits, n_plans, n_holding, n_waiting;
+        uint64_t n_actions, n_requests, n_readings, n_grants, n_waits, n_plans, n_holding, n_waiting;
 };
 
 struct life { /* of the day, while it is recorded */
@@ -102,6 +104,7 @@ static void count_state(struct life *l)
 
 static void note_actions(struct life *l)
 {
+        l->day->n_actions += l->out->n;
         for (uint32_t i = 0; i < l->out->n; i++) {
                 const struct action *a = &l->out->items[i];
                 l->day->n_grants += a->kind == ACTION_GRANTED;
@@ -113,6 +116,35 @@ static void note_actions(struct life *l)
         }
 }
 
+/* How much of an input says something. */
+static size_t size_of(const struct input *input)
+{
+        const size_t head = offsetof(struct input, request);
+
+        switch ((unsigned) input->kind) {
+        case INPUT_REQUEST:
+                return head + sizeof(input->request);
+        case INPUT_READING:
+                return head + sizeof(input->reading);
+        case INPUT_DEVICE:
+                return head + sizeof(input->device);
+        case INPUT_PROCESS:
+                return head + sizeof(input->process);
+        }
+        return head + sizeof(input->call);
+}
+
+static void keep(struct day *day, const struct input *input)
+{
+        size_t n = size_of(input);
+
+        if (n > day->n_bytes_max - day->n_bytes)
+                give_up("more bytes than were reckoned with");
+        memcpy(day->inputs + day->n_bytes, input, n);
+        day->n_bytes += n;
+        day->n++;
+}
+
 static void step(struct life *l, struct input *input)
 {
         struct day *day = l->day;
@@ -120,7 +152,7 @@ static void step(struct life *l, struct input *input)
         if (day->n == day->n_max)
                 return;
         input->now_ms = l->now_ms;
-        day->inputs[day->n++] = *input;
+        keep(day, input);
         day->n_requests += input->kind == INPUT_REQUEST;
         day->n_readings += input->kind == INPUT_READING;
         arbiter_step(l->world, input, l->out);
@@ -271,9 +303,15 @@ static double replay_s(const struct day *day, uint64_t *ret_actions)
 
         if (!out)
                 give_up("no memory for actions");
+        struct input input;
+        const uint8_t *at = day->inputs;
         uint64_t start_ns = clock_now_ns();
-        for (uint32_t i = 0; i < day->n; i++) {
-                arbiter_step(world, &day->inputs[i], out);
+        while (at < day->inputs + day->n_bytes) {
+                memcpy(&input, at, offsetof(struct input, request)); /* the kind says how long it is */
+                size_t n_bytes = size_of(&input);
+                memcpy(&input, at, n_bytes);
+                at += n_bytes;
+                arbiter_step(world, &input, out);
                 n += out->n;
         }
         double s = (double) (clock_now_ns() - start_ns) / 1e9;
@@ -316,7 +354,8 @@ int main(int argc, char **argv)
                 give_up(argc != 2 ? "usage: bench_core STEPS" : err.msg);
         day.n_max = (uint32_t) n_steps;
         day.n_rows_max = (size_t) n_steps * LIVE_MAX;
-        day.inputs = calloc(day.n_max, sizeof(*day.inputs));
+        day.n_bytes_max = (size_t) n_steps * (sizeof(struct request) + 64);
+        day.inputs = calloc(day.n_bytes_max, 1);
         day.rows = calloc(day.n_rows_max, sizeof(*day.rows)); /* pages nobody writes to cost nothing */
         if (!day.inputs || !day.rows)
                 give_up("no memory for a day");
@@ -325,6 +364,8 @@ int main(int argc, char **argv)
         for (uint32_t i = 0; i < REPLAYS; i++) {
                 loop_s[i] = reference_s();
                 core_s[i] = replay_s(&day, &n_actions);
+                if (n_actions != day.n_actions)
+                        give_up("the same day went otherwise");
         }
         qsort(core_s, REPLAYS, sizeof(*core_s), by_value);
         qsort(loop_s, REPLAYS, sizeof(*loop_s), by_value);
