@@ -50,8 +50,13 @@ static void what_runs_is_adopted_at_once_and_counted_once(void **state)
         assert_used(&s, HOLDER_STRANGER, card, 1, GiB(10));
         assert_bytes(scene_free(&s, card), GiB(14));
         size_t since = s.n_log;
+        s.eyes_closed = true; /* no look puts it right afterwards */
         uint64_t x = scene_adopt(&s, (struct ask){ .uid = ALICE, .pid = pid });
         assert_runs(&s, x);
+        assert_bytes(scene_free(&s, card), GiB(14));
+        assert_used(&s, HOLDER_STRANGER, card, 0, 0);
+        assert_used(&s, HOLDER_LEASE, card, 1, GiB(10));
+        s.eyes_closed = false;
         assert_kind(s.answer, ACTION_GRANTED);
         assert_rule(s.answer, RULE_ADOPTED);
         assert_bytes(s.answer.bytes, GiB(10));
@@ -430,6 +435,21 @@ static void exclusive_adoption_is_alone_or_refused(void **state)
         }
 }
 
+static void nothing_is_adopted_beside_a_benchmark_although_there_is_room(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        uint32_t screen = scene_graphics(&s, card, MiB(200));
+        assert_runs(&s, scene_request(&s, (struct ask){ .exclusive = true }));
+        scene_process_ends(&s, screen); /* its GiB is nobody's now */
+        uint32_t pid = runs(&s, ALICE, 0, 0, card, MiB(100));
+        assert_int_equal(scene_adopt(&s, (struct ask){ .uid = ALICE, .pid = pid }), 0);
+        assert_rule(s.answer, RULE_WOULD_WAIT);
+        scene_end(&s);
+}
+
 static void what_an_ended_lease_left_is_adopted_and_not_drained_for_ever(void **state)
 {
         (void) state;
@@ -634,6 +654,7 @@ int main(void)
                 cmocka_unit_test(process_on_two_cards_is_adopted_once_for_each),
                 cmocka_unit_test(memory_of_a_dead_worker_is_not_adopted),
                 cmocka_unit_test(exclusive_adoption_is_alone_or_refused),
+                cmocka_unit_test(nothing_is_adopted_beside_a_benchmark_although_there_is_room),
                 cmocka_unit_test(what_an_ended_lease_left_is_adopted_and_not_drained_for_ever),
                 cmocka_unit_test(full_queue_keeps_nobody_from_adopting),
                 cmocka_unit_test(adopted_process_that_ends_ends_its_lease_once_it_is_off_the_card),

@@ -44,6 +44,10 @@ static void reniced_request_goes_ahead_and_is_told(void **state)
         assert_int_equal(s.answer.priority, 2);
         assert_int_equal(scene_count(&s, since, second, ACTION_WAITING), 1);
         assert_int_equal(scene_last(&s, second, ACTION_WAITING)->why.place, 1);
+        since = s.n_log;
+        renice(&s, first, 3); /* it stays where it is: told all the same, as who asked wants to know */
+        assert_int_equal(scene_count(&s, since, first, ACTION_WAITING), 1);
+        assert_int_equal(scene_last(&s, first, ACTION_WAITING)->why.place, 2);
         scene_release(&s, a);
         assert_runs(&s, second);
         assert_waits(&s, first);
@@ -604,6 +608,9 @@ static void change_that_fails_in_part_changes_nothing(void **state)
                   RULE_PRIORITY_CEILING },
                 { "priority and slot good, pin bad",
                   { .what = CHANGE_PRIORITY | CHANGE_EXTEND | CHANGE_PIN, .priority = 4, .slot_ms = 1 },
+                  RULE_LIMIT_PIN_TIME },
+                { "slot good, pin bad",
+                  { .what = CHANGE_SLOT | CHANGE_PIN, .slot_ms = SECONDS(60) },
                   RULE_LIMIT_PIN_TIME },
                 { "all good, somebody else's",
                   { .what = CHANGE_PRIORITY | CHANGE_EXTEND | CHANGE_PIN,

@@ -352,11 +352,22 @@ static void I3_others_are_never_touched(void **state)
         scene_activate(&s, second, both, 0);
         scene_process_uses(&s, both, two, GiB(1), COMPUTE);
         scene_look(&s);
+        /* The same tree has a lease on each card, and only one of them ends. */
+        uint64_t third =
+                scene_request(&s, (struct ask){ .bytes = GiB(2), .pid = r.wrapper, .uuid = scene_uuid(&s, two) });
+        scene_activate(&s, third, r.root, 0);
+        uint32_t on_two = worker(&s, r.root, 0);
+        scene_process_uses(&s, on_two, two, GiB(1), COMPUTE);
+        scene_look(&s);
+        assert_bytes(s.world->leases[world_process_find(s.world, (struct identity){ on_two, 7000 + (uint64_t) on_two })
+                                             ->lease.index]
+                             .id,
+                     r.lease);
 
         scene_process_ends(&s, r.root);
         scene_release(&s, r.lease);
         scene_tick_to_s(&s, 10 + 2 * GRACE_S);
-        const uint32_t never[] = { r.wrapper, other.wrapper, other.root, others, stranger, inner.root, both };
+        const uint32_t never[] = { r.wrapper, other.wrapper, other.root, others, stranger, inner.root, both, on_two };
         for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
                 if (ordered_to(&s, never[i], SIGTERM) + ordered_to(&s, never[i], SIGKILL) != 0)
                         fail_msg("the %zu. was signalled", i);

@@ -187,8 +187,13 @@ static void benchmark_waits_until_everybody_has_left_and_names_them(void **state
         scene_process_ends(&s, b_pid);
         assert_gone(&s, b);
         assert_waits(&s, x);
+        uint64_t behind = scene_request(&s, (struct ask){ .bytes = GiB(24), .priority = 4 });
         scene_process_ends(&s, stranger);
         assert_runs(&s, x);
+        const struct action *told = scene_last(&s, behind, ACTION_WAITING); /* in the same pass over the queue */
+        assert_non_null(told);
+        assert_rule(*told, RULE_EXCLUSIVE_HOLDS);
+        assert_bytes(told->why.head_lease_id, x);
         scene_end(&s);
 }
 
@@ -286,6 +291,8 @@ static void benchmark_never_starts_beside_a_lease_because_a_screen_uses_much(voi
         scene_tick_to_s(&s, 10);
         assert_waits(&s, x);
         assert_bytes(scene_entry(&s, x)->start_ms, SCENE_START_MS + SECONDS(600));
+        scene_change(&s, a, (struct change){ .what = CHANGE_SLOT });
+        assert_bytes(scene_entry(&s, x)->start_ms, 0); /* nobody knows */
         scene_release(&s, a);
         assert_runs(&s, x);
         scene_end(&s);
