@@ -118,7 +118,8 @@ struct journal_restored {
  *
  * Damage: a bad snapshot is rebuilt from the segment before; at a bad record the world stays as of the record before. Then the
  * file is moved aside as a whole, a fresh one goes on with its sequence and its hash, the world's next ids skip what the old
- * file had given out, and ret->degraded is set. A bad world_check() is degraded too, but kept.
+ * file had given out, and ret->degraded is set. A bad world_check() is degraded too, but kept. In a journal that has been
+ * written into since it was opened damage is -EBADMSG and nothing is moved: close it and start from journal_open().
  */
 int journal_restore(struct journal *j, struct world *world, journal_step_fn *step, void *ctx,
                     struct journal_restored *ret, struct error *err);

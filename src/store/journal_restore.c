@@ -285,10 +285,12 @@ static int damage_settle(struct restore *s, struct error *err)
                 journal_degrade(s->j, "%s", s->damage.msg);
                 return 0;
         }
+        if (s->j->segment !=
+            0) /* whoever writes has had a world that is lost now: it takes a whole start, and is said */
+                return error_set(err, EBADMSG, "%s; a new start moves it aside", s->damage.msg);
         int r = journal_file_replace(s->j, s->damage.msg, err);
         if (r < 0)
                 return r;
-        s->j->segment = 0;
         s->j->last_seq = seq;
         s->j->event_seq = 0; /* of a file that has no records yet */
         return 0;

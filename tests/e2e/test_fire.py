@@ -159,8 +159,8 @@ def replace(path):
     os.rename(path + ".other", path)
 
 
-@pytest.mark.parametrize("what, how", [("", delete), ("-wal", delete), ("-wal", empty), ("", replace)],
-                         ids=["deleted", "log-deleted", "log-emptied", "replaced"])
+@pytest.mark.parametrize("what, how", [("", delete), ("", empty), ("-wal", delete), ("-wal", empty), ("", replace)],
+                         ids=["deleted", "emptied", "log-deleted", "log-emptied", "replaced"])
 def test_f75_journal_that_goes_under_the_daemon_is_begun_anew_and_said(place, what, how):
     owner = place.sleeper()
     place.ask("1G", mode="now", name="held", bind={"to": "process", "pid": owner.pid})
