@@ -179,8 +179,9 @@ enum lessor_news acquire_hindered(struct lessor_lease *x, int r, const struct cl
 {
         const struct lessor *l = x->l;
         uint64_t now_ms = clock_now_ms();
-        /* Too many connections: a queue like any other, as long as the caller is willing to wait. */
-        bool is_crowd = r == 0 && answer->status == 429;
+        /* Too many connections, or the lost question is still under way: a queue like any other, as long as the caller is
+         * willing to wait. */
+        bool is_crowd = r == 0 && answer->status != 503;
 
         if (x->doing == DOING_GIVE_UP)
                 return refuse(x, NULL);

@@ -18,7 +18,7 @@ bool answer_is_of(const struct client_answer *answer, const char *problem)
 
 bool answer_is_passing(const struct client_answer *answer)
 {
-        return answer->status == 503 ||
+        return answer->status == 503 || (answer->status == 409 && answer_is_of(answer, "idempotency-key-busy")) ||
                (answer->status == 429 && (answer->retry_after_ms > 0 || answer_is_of(answer, "limit-connections")));
 }
 

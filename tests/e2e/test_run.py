@@ -530,6 +530,7 @@ def test_use_beyond_the_reservation_is_told_with_the_cure(own):
 def test_device_that_is_lost_and_comes_back_is_told(own):
     run = own.hog("unlucky", "300M")
     own.in_state("unlucky", "active")
+    own.holds(300 * MIB)  # else the command itself stumbles over the lost card
     subprocess.run([SIMGPU, "fault", "lost"], env=own.env, stdout=subprocess.DEVNULL, check=True)
     assert re.search(r"L\d+: its device GPU-\S+ is lost", run.stderr.readline())
     subprocess.run([SIMGPU, "fault", "clear"], env=own.env, stdout=subprocess.DEVNULL, check=True)

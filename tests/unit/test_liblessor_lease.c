@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* liblessor and a lease that is there: what becomes of it, and what is done to it. */
+#include <errno.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "liblessor_scene.h"
+
+/* ---- followed ---- */
+
+static struct lessor_lease *follow(void)
+{
+        struct lessor_lease *lease = begin_some();
+        fake_next_call(&f);
+        fake_answer(&f, 201, "", ACTIVE_L1);
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_GRANTED);
+        assert_int_equal(lessor_lease_follow(lease), 0);
+        expect_request("GET /api/devices ");
+        fake_answer(&f, 200, "", "{\"devices\":[]}");
+        expect_request("GET /api/leases/L1?after=7&wait_ms=600000 ");
+        return lease;
+}
+
+static void followed_lease_tells_warnings_and_its_end_in_order(void **state)
+{
+        (void) state;
+        struct lessor_lease *lease = follow();
+        fake_answer(&f, 200, "",
+                    "{\"id\":\"L1\",\"state\":\"active\",\"rev\":9,\"why\":\"ends in 5 "
+                    "s\",\"reason\":{\"rule\":\"slot-ends\"},"
+                    "\"binding\":{\"to\":\"process\",\"pid\":1}}");
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_CHANGED);
+        expect_request("GET /api/events?lease=L1&after=7 ");
+        fake_answer(&f, 200, "",
+                    "{\"events\":[{\"id\":8,\"kind\":\"warning\",\"rule\":\"over-use\",\"text\":\"uses too much\"},"
+                    "{\"id\":9,\"kind\":\"warning\",\"rule\":\"slot-ends\",\"text\":\"ends in 9 s\"}],\"next\":9}");
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_WARNING);
+        assert_string_equal(lessor_lease_text(lease), "uses too much");
+        assert_string_equal(lessor_lease_rule(lease), "over-use");
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_WARNING);
+        assert_string_equal(lessor_lease_text(lease), "ends in 5 s"); /* as seen from now */
+        expect_request("GET /api/leases/L1?after=9&");
+        fake_answer(&f, 410, "", PROBLEM(410, "ended", "over"));
+        expect_request("GET /api/events?lease=L1&after=9 ");
+        fake_answer(&f, 200, "",
+                    "{\"events\":[{\"id\":12,\"kind\":\"ended\",\"rule\":\"ended\",\"text\":\"released by "
+                    "alice\"}],\"next\":12}");
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_ENDED);
+        assert_string_equal(lessor_lease_text(lease), "released by alice");
+        assert_int_equal(lessor_lease_state(lease), LESSOR_STATE_ENDED);
+        assert_int_equal(lessor_process(f.l, NULL), LESSOR_NOTHING);
+        lessor_lease_free(lease);
+}
+
+static void followed_lease_of_books_begun_anew_is_not_ours(void **state)
+{
+        (void) state;
+        struct lessor_lease *lease = follow();
+        fake_answer(&f, 200, "",
+                    "{\"id\":\"L1\",\"state\":\"active\",\"rev\":9,\"binding\":{\"to\":\"process\",\"pid\":2}}");
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_ENDED);
+        lessor_lease_free(lease);
+}
+
+static void follower_of_one_of_many_looks_now_and_then(void **state)
+{
+        (void) state;
+        static char devices[8192];
+        struct lessor_lease *lease = begin_some();
+        size_t n = 0;
+        fake_next_call(&f);
+        fake_answer(&f, 201, "", ACTIVE_L1);
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_GRANTED);
+        assert_int_equal(lessor_lease_follow(lease), 0);
+        fake_next_call(&f);
+        n += (size_t) snprintf(devices, sizeof(devices), "{\"devices\":[{\"holders\":[{\"lease\":\"L1\"}");
+        for (int i = 0; i < 64; i++)
+                n += (size_t) snprintf(devices + n, sizeof(devices) - n, ",{\"lease\":\"L%d\"}", i + 2);
+        (void) snprintf(devices + n, sizeof(devices) - n, "]}]}");
+        fake_answer(&f, 200, "", devices);
+        expect_request("GET /api/leases/L1?after=7&wait_ms=0 ");
+        fake_answer(&f, 200, "", ACTIVE_L1);
+        assert_int_equal(lessor_process(f.l, NULL), LESSOR_NOTHING);
+        assert_true(lease->rests && lease->due_ms > clock_now_ms() + 10000);
+        lessor_lease_free(lease);
+}
+
+/* ---- questions that wait ---- */
+
+#define OK(body_length, body) "HTTP/1.1 200 OK\r\nContent-Length: " #body_length "\r\n\r\n" body
+
+static struct lessor_lease *open_l1(void)
+{
+        static const char *const answers[] = { OK(29, "{\"id\":\"L1\",\"state\":\"active\"}  ") };
+        struct lessor_lease *lease = NULL;
+        int pid = fake_script(&f, answers, 1);
+        assert_int_equal(lessor_lease_open(f.l, "L1", &lease, NULL), 0);
+        fake_script_end(pid);
+        return lease;
+}
+
+static void release_that_was_heard_and_not_answered_is_done(void **state)
+{
+        (void) state;
+        static const char *const answers[] = {
+                "", "HTTP/1.1 410 Gone\r\nContent-Length: 35\r\n\r\n{\"type\":\"urn:lessor:problem:ended\"}  "
+        };
+        struct lessor_lease *lease = open_l1();
+        int pid = fake_script(&f, answers, 2);
+        assert_int_equal(lessor_lease_release(lease, NULL), 0);
+        fake_script_end(pid);
+        lessor_lease_free(lease);
+}
+
+static void second_release_says_that_it_is_over(void **state)
+{
+        (void) state;
+        static const char *const answers[] = {
+                "HTTP/1.1 410 Gone\r\nContent-Length: 35\r\n\r\n{\"type\":\"urn:lessor:problem:ended\"}  "
+        };
+        struct lessor_error *error = NULL;
+        struct lessor_lease *lease = open_l1();
+        int pid = fake_script(&f, answers, 1);
+        assert_int_equal(lessor_lease_release(lease, &error), -EIDRM);
+        assert_int_equal(lessor_error_status(error), 410);
+        lessor_error_free(error);
+        fake_script_end(pid);
+        lessor_lease_free(lease);
+}
+
+static void extension_whose_answer_is_lost_is_not_made_twice(void **state)
+{
+        (void) state;
+        static const char *const answers[] = { "" };
+        struct lessor_lease *lease = open_l1();
+        int pid = fake_script(&f, answers, 1);
+        assert_int_equal(lessor_lease_extend(lease, "30m", NULL), -ENOTRECOVERABLE);
+        fake_script_end(pid);
+        lessor_lease_free(lease);
+}
+
+static void activation_that_was_heard_and_not_answered_is_done(void **state)
+{
+        (void) state;
+        static const char *const answers[] = {
+                "",
+                "HTTP/1.1 409 Conflict\r\nContent-Length: 41\r\n\r\n{\"type\":\"urn:lessor:problem:wrong-state\"}  ",
+                OK(29, "{\"id\":\"L1\",\"state\":\"active\"}  ")
+        };
+        struct lessor_lease *lease = open_l1();
+        int pid = fake_script(&f, answers, 3);
+        assert_int_equal(lessor_lease_activate(lease, (int) getpid(), 0, NULL), 0);
+        fake_script_end(pid);
+        lessor_lease_free(lease);
+}
+
+static void addresses_are_made_of_nothing_but_addresses(void **state)
+{
+        (void) state;
+        struct lessor_lease *lease = NULL;
+        static const char *const ids[] = { "",           "L1/activate", "L1 HTTP/1.1",
+                                           "L1\r\nX: y", "../x",        "L11111111111111111111111" };
+        for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+                assert_int_equal(lessor_lease_open(f.l, ids[i], &lease, NULL), -EINVAL);
+        assert_int_equal(lessor_call(f.l, "GET", "/x y", NULL, NULL, NULL, NULL), -EINVAL);
+        assert_int_equal(lessor_call(f.l, "GET /x", "/", NULL, NULL, NULL, NULL), -EINVAL);
+        assert_int_equal(lessor_call(f.l, "GET", "http://x/", NULL, NULL, NULL, NULL), -EINVAL);
+        assert_int_equal(lessor_call(f.l, "POST", "/", "{", NULL, NULL, NULL), -EINVAL);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
+                T(followed_lease_tells_warnings_and_its_end_in_order),
+                T(followed_lease_of_books_begun_anew_is_not_ours),
+                T(follower_of_one_of_many_looks_now_and_then),
+                T(release_that_was_heard_and_not_answered_is_done),
+                T(second_release_says_that_it_is_over),
+                T(extension_whose_answer_is_lost_is_not_made_twice),
+                T(activation_that_was_heard_and_not_answered_is_done),
+                T(addresses_are_made_of_nothing_but_addresses),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
