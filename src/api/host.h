@@ -32,7 +32,7 @@ struct api_health {
         const char *read_only_reason; /* NULL, or who owns the card */
         const char *config_error;     /* NULL, or why lessord.conf was not taken: the last good one counts */
         const char *hands;            /* "ok", "away" (nothing can be ended or taken back) */
-        const char *hands_words;      /* NULL, or why they are away */
+        const char *hands_words;      /* their version, or why they are away */
 };
 
 /* One journalled action. */

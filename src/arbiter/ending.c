@@ -4,7 +4,7 @@
 #include "arbiter/ending.h"
 #include "base/number.h"
 
-enum { ENDING_AGAIN_MS = 10000 };
+enum { ENDING_AGAIN_MS = 10000, ENDING_AGAIN_LATER_MS = 600000 };
 
 static uint64_t stamp(const struct world *w)
 {
@@ -166,6 +166,13 @@ static void take_back(struct world *w, struct lease *lease, struct process *p, e
                 *term_ms = 0;
 }
 
+/* What a person has to change is not asked every few seconds. */
+static uint64_t again_after_ms(enum hand_why why)
+{
+        bool lasts = why == HAND_WHY_PROTECTED || why == HAND_WHY_OWNER || why == HAND_WHY_KERNEL;
+        return lasts ? ENDING_AGAIN_LATER_MS : ENDING_AGAIN_MS;
+}
+
 void ending_outcome(struct world *w, const struct hand_outcome *o, struct actions *out)
 {
         struct lease *lease = world_lease_by_id(w, o->lease_id);
@@ -181,7 +188,7 @@ void ending_outcome(struct world *w, const struct hand_outcome *o, struct action
         if (!is_root && (!p || !ref_equal(p->lease, world_lease_ref(w, lease))))
                 return;
         take_back(w, lease, is_root ? NULL : p, (enum hand_why) o->why);
-        lease->ending_again_ms = w->now_ms + ENDING_AGAIN_MS;
+        lease->ending_again_ms = w->now_ms + again_after_ms((enum hand_why) o->why);
         if (lease->ending_told != 0)
                 return;
         lease->ending_told = ENDING_TOLD_BLOCKED;

@@ -13,6 +13,7 @@
 #include "programs/lessord/conf.h"
 #include "programs/lessord/doors.h"
 #include "programs/lessord/eyes_link.h"
+#include "programs/lessord/hands.h"
 #include "programs/lessord/inputs.h"
 #include "programs/lessord/owners.h"
 #include "programs/lessord/paths.h"
@@ -53,6 +54,7 @@ struct daemon {
         struct writer *writer;
         struct api_server *api;
         struct eyes_link *eyes;
+        struct hands hands;
         struct owners owners;
         struct owners roots;
         struct told told;

@@ -16,7 +16,7 @@
 enum { CHILD_FD = 3, EXEC_FAILED = 127 };
 
 /*
- * What of our environment the eyes get; the rest (tokens, keys, whatever a shell carries) is not theirs to hold: a library of
+ * What of our environment the eyes and hands get; the rest (tokens, keys, whatever a shell carries) is not theirs to hold: a library of
  * somebody else runs there, and whoever gets at the process gets at its environment. A name that ends in _ is a beginning.
  * $LESSOR_EYES_ENV names others, with colons between; none of our own (LESSOR_TOKEN) is passed on even so.
  */
@@ -48,7 +48,7 @@ static bool is_passed_on(const char *variable)
 }
 
 /* NULL when there is no memory. The texts stay environ's. */
-static char **environment_of_eyes(void)
+char **child_environment(void)
 {
         size_t n = 0, n_kept = 0;
 
@@ -62,10 +62,8 @@ static char **environment_of_eyes(void)
 }
 
 /* Between fork and exec: system calls only. */
-__attribute__((noreturn)) static void become_eyes(const char *program, char **environment, int sock, pid_t parent)
+void child_become(const char *program, char *const argv[], char **environment, int sock, pid_t parent)
 {
-        static char fd_option[] = "--fd", fd_number[] = "3", name[] = "lessor-eyes";
-        char *const argv[] = { name, fd_option, fd_number, NULL };
         sigset_t none;
 
         /* Our handlers write into our own signal pipe: back to the defaults before anything is let through. */
@@ -91,31 +89,31 @@ __attribute__((noreturn)) static void become_eyes(const char *program, char **en
         _exit(EXEC_FAILED);
 }
 
-int eyes_child_start(const char *program, struct eyes_child *ret, struct error *err)
+int child_start(const char *program, char *const argv[], struct eyes_child *ret, struct error *err)
 {
         int pair[2];
         sigset_t all, before;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return error_errno(err, errno, "a socket for lessor-eyes");
+                return error_errno(err, errno, "a socket for %s", argv[0]);
         auto_close int ours = pair[0];
         auto_close int theirs = pair[1];
         if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
-                return error_errno(err, errno, "a socket for lessor-eyes");
-        auto_free char **environment = environment_of_eyes();
+                return error_errno(err, errno, "a socket for %s", argv[0]);
+        auto_free char **environment = child_environment();
         if (!environment)
-                return error_set(err, ENOMEM, "no memory for the environment of lessor-eyes");
+                return error_set(err, ENOMEM, "no memory for the environment of %s", argv[0]);
 
         pid_t parent = getpid();
         (void) sigfillset(&all);
         (void) sigprocmask(SIG_BLOCK, &all, &before);
         pid_t pid = fork();
         if (pid == 0)
-                become_eyes(program, environment, theirs, parent);
+                child_become(program, argv, environment, theirs, parent);
         int code = errno;
         (void) sigprocmask(SIG_SETMASK, &before, NULL);
         if (pid < 0)
-                return error_errno(err, code, "starting lessor-eyes");
+                return error_errno(err, code, "starting %s", argv[0]);
 
         int pidfd = -1;
         int r = process_open_pidfd((uint32_t) pid, &pidfd); /* our child, not reaped: nobody else can have its number */
@@ -123,10 +121,18 @@ int eyes_child_start(const char *program, struct eyes_child *ret, struct error *
                 /* Without a pidfd it could not be ended in time later; closing the socket ends it by itself. */
                 (void) close(take_fd(ours));
                 (void) waitpid(pid, NULL, 0);
-                return error_errno(err, -r, "holding lessor-eyes by a pidfd");
+                return error_errno(err, -r, "holding %s by a pidfd", argv[0]);
         }
         *ret = (struct eyes_child){ .pid = pid, .pidfd = pidfd, .sock = take_fd(ours) };
         return 0;
+}
+
+int eyes_child_start(const char *program, struct eyes_child *ret, struct error *err)
+{
+        static char name[] = "lessor-eyes", fd_option[] = "--fd", fd_number[] = CHILD_FD_TEXT;
+        char *const argv[] = { name, fd_option, fd_number, NULL };
+
+        return child_start(program, argv, ret, err);
 }
 
 void eyes_child_kill(const struct eyes_child *child)

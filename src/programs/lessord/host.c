@@ -54,6 +54,8 @@ static void api_health(void *ctx, struct api_health *ret)
                 .started_wall_ms = d->started_wall_ms,
                 .degraded = d->store_failed ? d->store_words : journal_degraded(d->journal),
                 .config_error = d->conf_error[0] ? d->conf_error : NULL,
+                .hands = hands_are_up(d) ? "ok" : "away",
+                .hands_words = hands_words(d),
         };
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
         ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);

@@ -282,6 +282,9 @@ static int start(struct daemon *d, struct error *err)
         r = eyes_link_new(&d->eyes, &d->loop, program, d->conf.eyes_deadline_ms, &eyes, err);
         if (r < 0)
                 return r;
+        r = hands_start(d, err);
+        if (r < 0)
+                return r;
         owners_init(&d->owners, OWNERS_OF_LEASES, &d->loop, &d->processes, owner_submit, d);
         owners_init(&d->roots, ROOTS_OF_LEASES, &d->loop, &d->processes, owner_submit, d);
         log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
@@ -308,6 +311,7 @@ static void close_daemon(struct daemon *d)
         }
         if (d->eyes)
                 eyes_link_stop(d->eyes);
+        hands_stop(d);
         owners_close(&d->owners);
         owners_close(&d->roots);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
@@ -325,6 +329,7 @@ static void close_daemon(struct daemon *d)
         api_server_free(d->api);
         doors_close(&d->doors);
         eyes_link_free(d->eyes);
+        hands_free(d);
         journal_close(d->journal);
         writer_free(d->writer);
         inputs_fini(&d->inputs);
@@ -381,7 +386,7 @@ static bool may_pass(const struct error *err)
 
 int main(int argc, char **argv)
 {
-        static struct daemon d = { .lock_fds = { -1, -1 } };
+        static struct daemon d = { .lock_fds = { -1, -1 }, .hands.launcher = -1 };
         struct options options;
         struct error err = { 0 };
 
@@ -405,6 +410,7 @@ int main(int argc, char **argv)
                 return check_config(&options, &d.paths);
         if (options.check_journal)
                 return check_journal(&d.paths);
+        hands_prepare(&d);
         if (give_up_rights(&err) < 0 || reload_first(&d, options.conf, &err) < 0) {
                 log_error("%s", err.msg);
                 return EXIT_REFUSED;

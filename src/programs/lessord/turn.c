@@ -222,6 +222,8 @@ static void act(struct daemon *d)
                         continue;
                 }
                 log_action(a);
+                if (a->kind == ACTION_HAND)
+                        hands_act(d, a);
                 told_action(&d->told, d->world, a);
                 leases_changed = leases_changed || a->lease_id != 0;
         }
@@ -316,6 +318,7 @@ static void batch_failed(struct daemon *d, int r, const struct error *err)
 
 static void batch_stored(struct daemon *d)
 {
+        hands_settle(d, &d->taken);
         act(d);
         taken_done(d);
         snapshot_when_due(d);

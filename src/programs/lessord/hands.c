@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/lessord/hands.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "programs/lessord/daemon.h"
+#include "programs/lessord/launcher.h"
+#include "programs/lessord/libexec.h"
+
+#define SYSTEM_SOCKET "/run/lessor/warden.sock"
+
+/* ---- what came of an order ---- */
+
+static enum hand_why why_of(enum warden_why why)
+{
+        switch (why) {
+        case WARDEN_WHY_NONE:
+                return HAND_WHY_NONE;
+        case WARDEN_WHY_GONE:
+        case WARDEN_WHY_RECYCLED:
+                return HAND_WHY_GONE;
+        case WARDEN_WHY_OTHER_OWNER:
+        case WARDEN_WHY_UID_NOT_ALLOWED:
+                return HAND_WHY_OWNER;
+        case WARDEN_WHY_PROTECTED_INIT:
+        case WARDEN_WHY_PROTECTED_KERNEL:
+        case WARDEN_WHY_PROTECTED_LESSOR:
+        case WARDEN_WHY_PROTECTED_PROGRAM:
+                return HAND_WHY_PROTECTED;
+        case WARDEN_WHY_NO_GRACE:
+                return HAND_WHY_GRACE;
+        case WARDEN_WHY_RATE:
+        case WARDEN_WHY_BUSY:
+                return HAND_WHY_RATE;
+        case WARDEN_WHY_KERNEL_TOO_OLD:
+                return HAND_WHY_KERNEL;
+        case WARDEN_WHY_UNKILLABLE:
+                return HAND_WHY_UNKILLABLE;
+        case WARDEN_WHY_LOST:
+        case WARDEN_WHY_AWAY:
+                return HAND_WHY_AWAY;
+        case WARDEN_WHY_UNSEEN:
+        case WARDEN_WHY_VERB:
+        case WARDEN_WHY_SIGNAL:
+        case WARDEN_WHY_NO_CGROUP:
+        case WARDEN_WHY_CGROUP_NOT_MEMBER:
+        case WARDEN_WHY_CGROUP_NOT_OURS:
+        case WARDEN_WHY_CGROUP_HAS_OTHERS:
+        case WARDEN_WHY_SYSTEM:
+        case WARDEN_WHY_NOT_FROZEN:
+        case WARDEN_WHY_N:
+                break;
+        }
+        return HAND_WHY_OTHER;
+}
+
+/* "Lost" is not known to have been tried: it counts as what could not be (a second SIGTERM harms nobody). What did not end
+ * is the one thing that was tried and went wrong. */
+static enum outcome outcome_of(enum warden_result result, enum warden_why why)
+{
+        if (result == WARDEN_DONE)
+                return OUTCOME_DONE;
+        return result == WARDEN_FAILED && why == WARDEN_WHY_UNKILLABLE ? OUTCOME_FAILED : OUTCOME_BLOCKED;
+}
+
+static struct hands_order *find_order(struct hands *h, uint64_t id)
+{
+        for (uint32_t i = 0; i < HANDS_ORDERS_MAX; i++)
+                if (h->orders[i].id == id)
+                        return &h->orders[i];
+        return NULL;
+}
+
+static void on_outcome(void *ctx, uint64_t order_id, enum warden_result result, enum warden_why why, int error)
+{
+        struct daemon *d = ctx;
+        struct hands_order *order = find_order(&d->hands, order_id);
+        struct input input = { .kind = INPUT_OUTCOME };
+
+        log_info("event=hands-outcome order=%" PRIu64 " result=%s why=%s errno=%d", order_id,
+                 warden_result_name(result), warden_why_name(why), error);
+        if (!order) { /* of a daemon before this one: its core has gone on by time */
+                hands_link_settled(d->hands.link, order_id);
+                return;
+        }
+        input.outcome = (struct hand_outcome){ .order_id = order_id,
+                                               .lease_id = order->lease_id,
+                                               .process = order->process,
+                                               .outcome = (uint8_t) outcome_of(result, why),
+                                               .why = (uint8_t) why_of(why) };
+        *order = (struct hands_order){ 0 };
+        daemon_submit(d, &input);
+}
+
+static void on_state(void *ctx, bool up, const char *words)
+{
+        struct daemon *d = ctx;
+
+        if (d->hands.told && d->hands.was_up == up)
+                return;
+        d->hands.told = true;
+        d->hands.was_up = up;
+        log_line(up ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "event=hands-%s words=\"%s\"", up ? "up" : "away", words);
+}
+
+void hands_settle(struct daemon *d, const struct inputs *stored)
+{
+        for (size_t i = 0; d->hands.link && i < stored->n; i++)
+                if (stored->items[i].kind == INPUT_OUTCOME)
+                        hands_link_settled(d->hands.link, stored->items[i].outcome.order_id);
+}
+
+/* ---- orders ---- */
+
+static enum warden_verb verb_of(enum hand_verb verb)
+{
+        switch (verb) {
+        case HAND_SIGNAL:
+                return WARDEN_SIGNAL;
+        case HAND_KILL_TREE:
+                return WARDEN_KILL_TREE;
+        case HAND_FREEZE:
+                return WARDEN_FREEZE;
+        case HAND_THAW:
+                return WARDEN_THAW;
+        case HAND_NONE:
+        case HAND_VERB_N:
+                break;
+        }
+        return WARDEN_VERB_NONE;
+}
+
+static void blocked(struct daemon *d, const struct action *a)
+{
+        struct input input = { .kind = INPUT_OUTCOME,
+                               .outcome = { .order_id = a->id,
+                                            .lease_id = a->lease_id,
+                                            .process = a->process,
+                                            .outcome = OUTCOME_BLOCKED,
+                                            .why = HAND_WHY_AWAY } };
+        daemon_submit(d, &input);
+}
+
+void hands_act(struct daemon *d, const struct action *a)
+{
+        struct hands *h = &d->hands;
+        struct warden_order order = {
+                .order_id = a->id,
+                .verb = verb_of((enum hand_verb) a->hand),
+                .signal = a->hand == HAND_SIGNAL ? a->signal : 0,
+                .pid = a->process.pid,
+                .start_ticks = a->process.start_ticks,
+                .owner_uid = a->uid,
+                .cgroup_id = a->hand == HAND_SIGNAL ? 0 : a->cgroup_id,
+                .reason = a->why.rule,
+        };
+        struct hands_order *row = find_order(h, 0);
+
+        if (!h->link || !row) {
+                blocked(d, a);
+                return;
+        }
+        *row = (struct hands_order){ .id = a->id, .lease_id = a->lease_id, .process = a->process };
+        hands_link_order(h->link, &order);
+}
+
+/* ---- life ---- */
+
+void hands_prepare(struct daemon *d)
+{
+        char program[PATH_MAX];
+        struct error err = { 0 };
+
+        d->hands.launcher = -1;
+        if (d->paths.mode == PATHS_SYSTEM)
+                return;
+        if (libexec_find("lessor-warden", program, &err) < 0 || launcher_start(program, &d->hands.launcher, &err) < 0) {
+                d->hands.launcher = -1;
+                (void) snprintf(d->hands.words, sizeof(d->hands.words), "%s", err.msg);
+                log_warning("event=no-hands words=\"%s\"", err.msg);
+        }
+}
+
+int hands_start(struct daemon *d, struct error *err)
+{
+        struct hands *h = &d->hands;
+        char program[PATH_MAX] = "", dir[sizeof(d->paths.run_dir) + 8];
+        struct hands_host host = { .ctx = d, .on_outcome = on_outcome, .on_state = on_state };
+        struct hands_options options = { .version = LESSORD_VERSION };
+
+        (void) snprintf(dir, sizeof(dir), "%s/warden", d->paths.run_dir);
+        if (d->paths.mode == PATHS_SYSTEM) {
+                options.socket = SYSTEM_SOCKET;
+        } else if (h->launcher < 0 || libexec_find("lessor-warden", program, NULL) < 0) {
+                return 0; /* said already; leases alone need none */
+        } else {
+                options.program = program;
+                options.dir = dir;
+                options.has_launcher = true;
+                options.launcher = h->launcher;
+        }
+        int r = hands_link_new(&h->link, &d->loop, &options, &host, err);
+        if (r < 0)
+                return r;
+        hands_link_start(h->link);
+        return 0;
+}
+
+bool hands_are_up(const struct daemon *d)
+{
+        return d->hands.link && hands_link_is_up(d->hands.link);
+}
+
+const char *hands_words(const struct daemon *d)
+{
+        return d->hands.link ? hands_link_words(d->hands.link) : d->hands.words;
+}
+
+void hands_stop(struct daemon *d)
+{
+        if (d->hands.link)
+                hands_link_stop(d->hands.link);
+}
+
+void hands_free(struct daemon *d)
+{
+        hands_link_free(d->hands.link);
+        d->hands.link = NULL;
+        if (d->hands.launcher >= 0)
+                (void) close(d->hands.launcher);
+        d->hands.launcher = -1;
+}
