@@ -17,6 +17,7 @@ import threading
 import pytest
 
 from lessor_fixtures import NOBODY_LIKE_UIDS, Place, as_user, needs_root, until
+from test_limits import ADMIN_GROUP, GPU_GROUP, System
 
 ALICE, BOB = NOBODY_LIKE_UIDS
 BEAT = {"to": "heartbeat", "ttl_ms": 600000}
@@ -404,3 +405,50 @@ def test_S01_login_uid_of_who_is_not_root_changes_nothing():
         assert as_login(65534, work) == [0], "an unmapped uid is nobody's"
     finally:
         place.close()
+
+
+# ---- S02: the matrix of verbs and callers, whole ----
+
+# verb: method, path, body, and what each of owner, other user, administrator, root and container is answered
+VERBS = {
+    "show": ("GET", "/api/leases/L1", None, (200, 200, 200, 200, 200)),
+    "list": ("GET", "/api/leases", None, (200, 200, 200, 200, 200)),
+    "status": ("GET", "/api/status", None, (200, 200, 200, 200, 200)),
+    "why": ("GET", "/api/why/L1", None, (200, 200, 200, 200, 200)),
+    "events": ("GET", "/api/events?lease=L1", None, (200, 200, 200, 200, 200)),
+    "renew": ("POST", "/api/leases/L1/renew", {}, (200, 403, 200, 200, 403)),
+    "activate": ("POST", "/api/leases/L1/activate", {}, (200, 403, 200, 200, 403)),
+    "change": ("PATCH", "/api/leases/L1", {"priority": 4}, (200, 403, 200, 200, 403)),
+    "plan": ("POST", "/api/plan", {"bytes": "1G"}, (200, 200, 200, 200, 200)),
+    "reload": ("POST", "/api/reload", None, (403, 403, 200, 200, 403)),
+    "release": ("DELETE", "/api/leases/L1", None, (200, 403, 200, 200, 403)),
+}
+CALLERS = ("owner", "other", "administrator", "root", "container")
+SEES_NAMES = {"owner", "administrator", "root"}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_S02_caller_may_do_what_the_matrix_says_and_sees_no_more(caller):
+    system = System()
+    container = None
+    try:
+        container = Container(system)
+        system.conf(f"admin_group = gpuadmins\n[container webui]\nid = {container.id}\nuid = 61003\n")
+        system.start()
+        made = system.as_user(ALICE, "POST", "/api/leases", {"bytes": "1G", "mode": "now", "name": "secret-name", "bind": BEAT})
+        assert made.status == 201 and made.json["uid"] == ALICE
+        if caller == "container":
+            answers = [(status, json.dumps(answer)) for status, answer in container.ask(*([m, p, b] for m, p, b, _ in VERBS.values()))]
+        else:
+            uid, gids = {"owner": (ALICE, ()), "other": (BOB, ()), "administrator": (BOB, (GPU_GROUP, ADMIN_GROUP)), "root": (0, ())}[caller]
+            answers = [(a.status, a.raw.decode()) for a in (system.as_user(uid, m, p, b, gids=gids) for m, p, b, _ in VERBS.values())]
+        column = CALLERS.index(caller)
+        assert {v: a[0] for v, a in zip(VERBS, answers)} == {v: row[3][column] for v, row in VERBS.items()}
+        named = {v for v, a in zip(VERBS, answers) if "secret-name" in a[1]}
+        assert ("show" in named and "list" in named) == (caller in SEES_NAMES)
+        if caller not in SEES_NAMES:
+            assert not named
+    finally:
+        if container:
+            container.remove()
+        system.close()
