@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a durable grant is measured against: each request is answered with its own body, after one SQLite commit of a given
- * number of bytes. The same libraries in the same arrangement as the daemon (libmicrohttpd's epoll set in a libuv loop, one
- * thread, WAL with synchronous=NORMAL) and nothing else.
+ * What a durable grant is measured against: each request is answered with its own body, after a SQLite commit of a given
+ * number of bytes. The same libraries in the same arrangement as the daemon and nothing else: libmicrohttpd's epoll set in a
+ * libuv loop; what a turn of it brought is committed at once by a second thread (WAL, synchronous=NORMAL) while the
+ * connections are suspended.
  *
  *      bench_echo SOCKET DATABASE BYTES        prints "ready" and serves until SIGTERM
  */
@@ -10,6 +11,7 @@
 #include <microhttpd.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,21 +24,31 @@
 
 enum { BODY_MAX = 4096, COMMIT_MAX = 65536, CONNECTIONS_MAX = 64 };
 
+struct exchange { /* one request under way */
+        struct MHD_Connection *connection;
+        struct exchange *next; /* of those that are committed together */
+        bool committed;
+        size_t n;
+        char body[BODY_MAX];
+};
+
 struct echo {
         uv_loop_t loop;
         uv_poll_t listening, http;
         uv_timer_t timer;
+        uv_prepare_t turn_ends;
+        uv_async_t written;
         struct MHD_Daemon *mhd;
-        sqlite3 *db;
-        sqlite3_stmt *insert;
         int listen_fd;
-        int n_commit_bytes;
-        char commit[COMMIT_MAX];
-};
+        struct exchange *collected; /* by the loop, for the next commit */
+        struct exchange *under_way; /* with the writer; the loop's again once it is written */
 
-struct exchange { /* one request under way */
-        size_t n;
-        char body[BODY_MAX];
+        uv_thread_t writer;
+        uv_sem_t work;
+        sqlite3 *db;
+        sqlite3_stmt *begin, *insert, *commit;
+        int n_commit_bytes;
+        char bytes[COMMIT_MAX];
 };
 
 static _Noreturn void give_up(const char *what, const char *words)
@@ -45,24 +57,65 @@ static _Noreturn void give_up(const char *what, const char *words)
         exit(EXIT_FAILURE);
 }
 
-/* ---- the commit ---- */
+/* ---- the writer ---- */
+
+static sqlite3_stmt *statement(struct echo *e, const char *sql)
+{
+        sqlite3_stmt *made;
+
+        if (sqlite3_prepare_v2(e->db, sql, -1, &made, NULL) != SQLITE_OK)
+                give_up(sql, sqlite3_errmsg(e->db));
+        return made;
+}
 
 static void open_database(struct echo *e, const char *path)
 {
         static const char setup[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -1024;"
                                     "CREATE TABLE record (seq INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;";
 
-        if (sqlite3_open(path, &e->db) != SQLITE_OK || sqlite3_exec(e->db, setup, NULL, NULL, NULL) != SQLITE_OK ||
-            sqlite3_prepare_v2(e->db, "INSERT INTO record (bytes) VALUES (?)", -1, &e->insert, NULL) != SQLITE_OK)
+        if (sqlite3_open(path, &e->db) != SQLITE_OK || sqlite3_exec(e->db, setup, NULL, NULL, NULL) != SQLITE_OK)
                 give_up(path, sqlite3_errmsg(e->db));
+        e->begin = statement(e, "BEGIN IMMEDIATE");
+        e->insert = statement(e, "INSERT INTO record (bytes) VALUES (?)");
+        e->commit = statement(e, "COMMIT");
 }
 
-static void commit(struct echo *e)
+static void run_statement(struct echo *e, sqlite3_stmt *stmt)
 {
-        (void) sqlite3_bind_blob(e->insert, 1, e->commit, e->n_commit_bytes, SQLITE_STATIC);
-        if (sqlite3_step(e->insert) != SQLITE_DONE)
+        if (sqlite3_step(stmt) != SQLITE_DONE)
                 give_up("commit", sqlite3_errmsg(e->db));
-        (void) sqlite3_reset(e->insert);
+        (void) sqlite3_reset(stmt);
+}
+
+static void write_all(void *arg)
+{
+        struct echo *e = arg;
+
+        for (;;) {
+                uv_sem_wait(&e->work);
+                run_statement(e, e->begin);
+                for (const struct exchange *x = e->under_way; x; x = x->next) {
+                        (void) sqlite3_bind_blob(e->insert, 1, e->bytes, e->n_commit_bytes, SQLITE_STATIC);
+                        run_statement(e, e->insert);
+                }
+                run_statement(e, e->commit);
+                (void) uv_async_send(&e->written);
+        }
+}
+
+/* What this turn brought goes to the writer, unless it has not finished the last. */
+static void hand_over(struct echo *e)
+{
+        if (e->under_way || !e->collected)
+                return;
+        e->under_way = e->collected;
+        e->collected = NULL;
+        uv_sem_post(&e->work);
+}
+
+static void on_turn_ends(uv_prepare_t *prepare)
+{
+        hand_over(prepare->data);
 }
 
 /* ---- HTTP ---- */
@@ -89,7 +142,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
                 return MHD_YES;
         }
 
-        commit(e);
+        if (!x->committed) {
+                x->connection = connection;
+                x->next = e->collected;
+                e->collected = x;
+                MHD_suspend_connection(connection);
+                return MHD_YES;
+        }
         struct MHD_Response *answer = MHD_create_response_from_buffer(x->n, x->body, MHD_RESPMEM_MUST_COPY);
         if (!answer)
                 return MHD_NO;
@@ -147,6 +206,22 @@ static void on_connection(uv_poll_t *poll, int status, int events)
         run_http(e);
 }
 
+static void on_written(uv_async_t *async)
+{
+        struct echo *e = async->data;
+        struct exchange *x = e->under_way;
+
+        e->under_way = NULL;
+        while (x) {
+                struct exchange *next = x->next;
+                x->committed = true;
+                MHD_resume_connection(x->connection);
+                x = next;
+        }
+        run_http(e);
+        hand_over(e);
+}
+
 static int listen_on(const char *path)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -173,20 +248,25 @@ int main(int argc, char **argv)
                 give_up("usage", err.msg);
         (void) prctl(PR_SET_PDEATHSIG, SIGTERM); /* never left behind by a bench that was interrupted */
         e.n_commit_bytes = (int) n_bytes;
-        memset(e.commit, 0x5a, sizeof(e.commit));
+        memset(e.bytes, 0x5a, sizeof(e.bytes));
         open_database(&e, argv[2]);
         e.listen_fd = listen_on(argv[1]);
 
-        e.mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, &e,
-                                 MHD_OPTION_NOTIFY_COMPLETED, on_completed, &e, MHD_OPTION_CONNECTION_LIMIT,
-                                 (unsigned) CONNECTIONS_MAX, MHD_OPTION_END);
+        e.mhd = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+                                 on_request, &e, MHD_OPTION_NOTIFY_COMPLETED, on_completed, &e,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned) CONNECTIONS_MAX, MHD_OPTION_END);
         const union MHD_DaemonInfo *info = e.mhd ? MHD_get_daemon_info(e.mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
         if (!info || uv_loop_init(&e.loop) != 0)
                 give_up("start", "no HTTP server");
         (void) uv_timer_init(&e.loop, &e.timer);
         (void) uv_poll_init(&e.loop, &e.http, info->epoll_fd);
         (void) uv_poll_init(&e.loop, &e.listening, e.listen_fd);
-        e.timer.data = e.http.data = e.listening.data = &e;
+        (void) uv_prepare_init(&e.loop, &e.turn_ends);
+        e.timer.data = e.http.data = e.listening.data = e.turn_ends.data = e.written.data = &e;
+        if (uv_sem_init(&e.work, 0) != 0 || uv_async_init(&e.loop, &e.written, on_written) != 0 ||
+            uv_thread_create(&e.writer, write_all, &e) != 0)
+                give_up("start", "no writer");
+        (void) uv_prepare_start(&e.turn_ends, on_turn_ends);
         (void) uv_poll_start(&e.http, UV_READABLE, on_http);
         (void) uv_poll_start(&e.listening, UV_READABLE, on_connection);
         (void) puts("ready");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A durable grant over the socket, beside an echo of the same body with one SQLite commit of the same size (design 9)."""
+"""A durable grant over the socket, beside an echo of the same body through the same threads and one commit (design 9)."""
 
 import contextlib
 import json
@@ -73,7 +73,7 @@ def measure(samples, quick):
     raw = dict(figures["lessord"], commit_bytes=n_bytes,
                delete_ratio=round(p50("lessord", "delete_us") / p50("echo", "delete_us"), 3),
                throughput_ratio=round(throughput["echo"] / throughput["lessord"], 3))
-    reference = dict(figures["echo"], what=f"the same body echoed after one SQLite commit of {n_bytes} bytes")
+    reference = dict(figures["echo"], what=f"the same body echoed, once a second thread has committed {n_bytes} bytes")
     out = common.result("grant", ratio, f"<= {BOUND}: p50 of a POST that is granted / p50 of the echo, one connection",
                         ratio <= BOUND, raw, reference,
                         {"1_connection": alone, "16_connections": crowd} if samples else None)
