@@ -11,8 +11,9 @@
 #include "base/log.h"
 
 enum {
-        ACCEPT_AT_ONCE = 64,   /* a turn, so that a flood of connections does not keep out everything else */
-        ACCEPT_PAUSE_MS = 100, /* when descriptors ran out */
+        ACCEPT_AT_ONCE = 64,      /* a turn, so that a flood of connections does not keep out everything else */
+        ACCEPT_PAUSE_MS = 100,    /* when descriptors ran out */
+        QUESTIONS_OF_ONE_MAX = 8, /* to an engine, about one container, at a time */
 };
 
 union address {
@@ -117,19 +118,29 @@ void accept_forget(struct conn *c)
         c->server->n_questions--;
 }
 
+/* So that one container that nobody allowed does not use up the questions about all. */
+static bool is_asked_about_enough(const struct api_server *s, const struct conn *c)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < s->options.connections_max; i++)
+                n += s->conns[i] && s->conns[i]->question && strcmp(s->conns[i]->peer.place.id, c->peer.place.id) == 0;
+        return n >= QUESTIONS_OF_ONE_MAX || s->n_questions >= ENGINE_QUESTIONS_MAX;
+}
+
 static void ask_engine(struct conn *c)
 {
         struct api_server *s = c->server;
         const struct peer_rules *rules = &s->options.rules;
 
-        if (s->n_questions < ENGINE_QUESTIONS_MAX)
+        if (!is_asked_about_enough(s, c))
                 c->question = engine_ask(s->loop, rules->engine_socket, c->peer.place.id, on_engine, c);
         if (c->question) {
                 s->n_questions++;
                 return;
         }
-        (void) peer_settle(&c->peer, rules, NULL, "too many containers are being asked about just now; try again",
-                           &c->refusal);
+        (void) peer_settle(&c->peer, rules, NULL,
+                           "its engine is being asked about too many callers just now; try again", &c->refusal);
         accept_hand_over(c);
 }
 

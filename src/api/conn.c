@@ -124,15 +124,25 @@ static void set_timer(struct conn *c, uint64_t ms, uint64_t repeat_ms)
  * in the loop's epoll set beside libmicrohttpd's own: two sets, so no copy of the descriptor is needed, and it is taken
  * out again (conn_on_closed) before the descriptor is closed.
  */
-static bool is_waiting(enum conn_state state)
+/* Also while its request is being decided: else many that come in one turn would each find room. */
+static bool is_waiting(const struct conn *c, enum conn_state state)
 {
-        return state == CONN_WAITING || state == CONN_STREAMING;
+        return state == CONN_WAITING || state == CONN_STREAMING ||
+               (state == CONN_STEPPING && c->want == WANT_LEASE && c->mode == LEASE_ASK_WAIT);
+}
+
+static void count_waiting(struct conn *c, bool waits)
+{
+        if (waits && !c->counts_as_waiting)
+                c->server->n_waiting++;
+        if (!waits && c->counts_as_waiting)
+                c->server->n_waiting--;
+        c->counts_as_waiting = waits;
 }
 
 void conn_set_state(struct conn *c, enum conn_state state)
 {
-        c->server->n_waiting += is_waiting(state);
-        c->server->n_waiting -= is_waiting(c->state);
+        count_waiting(c, is_waiting(c, state));
         c->state = state;
         if (uv_is_active((uv_handle_t *) &c->poll)) /* stopping costs a system call, also where nothing runs */
                 (void) uv_poll_stop(&c->poll);

@@ -71,9 +71,10 @@ struct conn {
         uint32_t n_handles;
         struct engine_question *question;  /* CONN_NEW */
         uint8_t address[WRONG_TOKENS_KEY]; /* by TCP: where from, and by which door */
-        bool asleep;                       /* suspended in libmicrohttpd */
-        bool dead;                         /* the client left, or was dropped */
-        bool wants_settled;                /* asleep until host->settled() */
+        bool counts_as_waiting;
+        bool asleep;        /* suspended in libmicrohttpd */
+        bool dead;          /* the client left, or was dropped */
+        bool wants_settled; /* asleep until host->settled() */
 
         /* the request */
         const struct route *route;

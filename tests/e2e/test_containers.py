@@ -204,7 +204,7 @@ def test_S03_section_that_is_taken_away_shuts_the_door_without_a_restart(bare, c
 
 class Engine(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Answers as Docker does about the containers it knows; `behave` makes it worse."""
-    daemon_threads = True
+    daemon_threads, request_queue_size = True, 64
 
     def __init__(self, path):
         self.known, self.asked, self.behave = {}, [], None
@@ -331,6 +331,31 @@ def test_caller_that_leaves_while_its_engine_is_asked_is_forgotten(bare, contain
         subprocess.run(["sh", "-c", script, "sh", container.cgroup, connect, bare.socket], check=True)
     until("all of them are gone", lambda: len(os.listdir(f"/proc/{bare.daemon.pid}/fd")) <= before + 1)
     assert bare.get("/healthz").status == 200
+
+
+def test_S03_callers_of_one_container_do_not_use_up_the_questions_about_others(bare, container, engine):
+    engine.behave = hang
+    bare.conf(f"engine_socket = {engine.server_address}\n[container any]\nname = webui\nuid = {ALICE}\n")
+    bare.start()
+    script = 'echo $$ > "$1/cgroup.procs" && exec unshare --pid --fork /usr/bin/python3 -c "$2" "$3"'
+    many = ("import socket,sys\n"
+            "held=[socket.socket(socket.AF_UNIX) for _ in range(40)]\n"
+            "for s in held: s.connect(sys.argv[1])\n"
+            "held[-1].sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')\n"
+            "print(held[-1].recv(4096).decode(), flush=True)\n"
+            "sys.stdin.read()\n")
+    crowd = subprocess.Popen(["sh", "-c", script, "sh", container.cgroup, many, bare.socket], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    bare.started.append(crowd)
+    assert crowd.stdout.readline().startswith("HTTP/1.1 403")  # the last of them is not asked about
+    other = Container(bare)
+    try:
+        engine.known[other.id], engine.behave = docker("webui"), None
+        assert other.ask(STATUS)[0] == 200
+        assert engine.asked.count(f"/containers/{container.id}/json") == 8
+    finally:
+        crowd.communicate("")
+        other.remove()
 
 
 def test_daemon_that_ends_while_an_engine_is_asked_ends_cleanly(bare, container, engine):
