@@ -93,6 +93,18 @@ static void name_consumer(struct ask *ask)
         (void) consumer_of_command(words, ask->consumer);
 }
 
+static int print_lease(const struct verb *verb, const char *id)
+{
+        char path[64];
+        json_t *lease = NULL;
+        (void) snprintf(path, sizeof(path), "/api/leases/%s", id);
+        int code = show_get(verb->name, path, &lease);
+        if (code == LESSOR_EXIT_OK)
+                show_json(lease);
+        json_decref(lease);
+        return code;
+}
+
 int verb_acquire_main(const struct verb *verb, int argc, char **argv)
 {
         struct ask ask;
@@ -110,20 +122,10 @@ int verb_acquire_main(const struct verb *verb, int argc, char **argv)
         code = obtain_init(&o, &ask, &signals, verb->name);
         if (code == OBTAINED)
                 code = obtain_lease(&o);
+        obtain_fini(&o);
         if (code != OBTAINED)
                 return code == LESSOR_EXIT_OWN ? LESSOR_EXIT_REFUSED : code;
-        if (!json) {
-                (void) printf("%s\n", o.id);
-                return LESSOR_EXIT_OK;
-        }
-        char path[64];
-        json_t *lease = NULL;
-        (void) snprintf(path, sizeof(path), "/api/leases/%s", o.id);
-        code = show_get(verb->name, path, &lease);
-        if (code == LESSOR_EXIT_OK)
-                show_json(lease);
-        json_decref(lease);
-        return code;
+        return json ? print_lease(verb, o.id) : printf("%s\n", o.id) > 0 ? LESSOR_EXIT_OK : LESSOR_EXIT_REFUSED;
 }
 
 /* ---- show, renew, release ---- */

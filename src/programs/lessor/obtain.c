@@ -39,6 +39,14 @@ int obtain_init(struct obtain *o, const struct ask *ask, struct signals *signals
         return OBTAINED;
 }
 
+void obtain_fini(struct obtain *o)
+{
+        lessor_lease_free(o->lease);
+        lessor_close(o->handle);
+        o->lease = NULL;
+        o->handle = NULL;
+}
+
 /* A signal came: give up the place and end by it. Returns only when it was none of ours. */
 static int interrupted(struct obtain *o)
 {

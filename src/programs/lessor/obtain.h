@@ -39,6 +39,8 @@ enum { OBTAINED = -1, OBTAIN_WITHOUT = -2 };
 
 /* OBTAINED, or an exit code. Whatever is obtained lives on when this process ends without more ado. */
 int obtain_init(struct obtain *o, const struct ask *ask, struct signals *signals, const char *verb);
+/* Gives nothing back: the lease lives as long as what it is bound to. */
+void obtain_fini(struct obtain *o);
 /* Once more after the grant was lost: keeps the deadline. */
 int obtain_lease(struct obtain *o);
 /* GET @path with the same patience; 0 = *ret_body is the caller's. Else as obtain_lease. */

@@ -396,7 +396,8 @@ int verb_run_main(const struct verb *verb, int argc, char **argv)
                 code = apply_constraint(&o, &ask);
         if (code == OBTAINED)
                 code = make_ready(&o, &child, command);
-        if (code == OBTAIN_WITHOUT)
-                return run_without_lease(&signals, command);
-        return code == OBTAINED ? run_under_lease(&o, &child, command) : code;
+        if (code == OBTAINED)
+                code = run_under_lease(&o, &child, command);
+        obtain_fini(&o);
+        return code == OBTAIN_WITHOUT ? run_without_lease(&signals, command) : code;
 }
