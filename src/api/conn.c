@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "api/conn.h"
+#include "api/json_memory.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "model/lease.h"
@@ -264,6 +265,10 @@ static void set_reply(struct conn *c, unsigned status, const char *type, json_t 
         static char no_memory[] = "{\"type\":\"urn:lessor:problem:busy\",\"title\":\"out of memory\",\"status\":503}";
 
         json_decref(body);
+        if (json_memory_take_failed()) {
+                free(text);
+                text = NULL;
+        }
         settle_key(c, status);
         if (c->reply)
                 MHD_destroy_response(c->reply);

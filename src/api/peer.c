@@ -34,6 +34,12 @@ static int deny(struct problem *reterr, const char *why)
 
 /* ---- what the kernel says ---- */
 
+/* It may well be allowed: we cannot look. */
+static int not_now(struct problem *reterr, const char *why)
+{
+        return problem_set(reterr, 503, "busy", "who is calling cannot be found out now: %s; try again", why);
+}
+
 /* The kernel's own handle on whoever connected, else the pid's, which is checked against the start time later. */
 static int open_peer_pidfd(int fd, uint32_t pid, int *ret_pidfd)
 {
@@ -180,8 +186,10 @@ static int identify(int fd, const struct ucred *cred, const struct peer_rules *r
         if (read_namespaces(rules->processes, (uint32_t) cred->pid, &status) < 0)
                 return deny(reterr, "who is calling cannot be found out: its /proc entry is gone or hidden");
         /* The facts hold together by themselves; that they are of the caller follows from its pidfd being quiet after. */
-        if (process_identify(rules->processes, (uint32_t) cred->pid, &facts, NULL, &err) < 0 ||
-            process_is_dead(peer->pidfd))
+        int r = process_identify(rules->processes, (uint32_t) cred->pid, &facts, NULL, &err);
+        if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+                return not_now(reterr, err.msg);
+        if (r < 0 || process_is_dead(peer->pidfd))
                 return deny(reterr, "the caller was gone before it could be identified");
         peer->identity = (struct identity){ .pid = facts.pid, .start_ticks = facts.start_ticks };
         consumer_of_process(&facts, peer->consumer);
@@ -192,7 +200,7 @@ static int identify(int fd, const struct ucred *cred, const struct peer_rules *r
                 return look_at_container(peer, rules, &facts, reterr);
 
         if (read_groups(fd, cred, peer) < 0)
-                return deny(reterr, "out of memory; try again");
+                return not_now(reterr, "out of memory");
         peer->uid = peer->kernel_uid = cred->uid;
         peer->is_admin = cred->uid == 0 || (rules->own_session && cred->uid == rules->own_uid) ||
                          (rules->admin_gid_known && is_in_group(peer, rules->admin_gid));

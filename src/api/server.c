@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include "api/conn.h"
+#include "api/json_memory.h"
 #include "api/routes.h"
 #include "base/escape.h"
 #include "base/log.h"
@@ -256,6 +257,7 @@ int api_server_new(struct api_server **ret, uv_loop_t *loop, const struct api_op
 
         if (!s)
                 return error_set(err, ENOMEM, "no memory for the API server");
+        json_memory_watch();
         s->loop = loop;
         s->host = *host;
         s->options = *options;

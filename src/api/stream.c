@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "api/conn.h"
+#include "api/json_memory.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 
@@ -22,8 +23,8 @@ static bool write_event(void *cls, const struct api_event *event)
         json_t *object = view_event(&v, event);
         auto_free char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
         json_decref(object);
-        if (!text)
-                return false;
+        if (json_memory_take_failed() || !text)
+                return false; /* the stream reads on from here the next time */
         strbuf_printf(&c->out, "id: %" PRIu64 "\nevent: %s\ndata: ", event->action.id,
                       action_kind_name((enum action_kind) event->action.kind));
         strbuf_puts(&c->out, text);
