@@ -23,7 +23,11 @@ static const char by_task[] =
         "  give it back                               → lessor lease release \"$id\"\n"
         "  see who has the card, and who waits        → lessor status\n"
         "  know why my lease waits, or why it ended   → lessor why L17\n"
-        "  watch what happens                         → lessor events --follow\n"
+        "  give it more time, another rank            → lessor extend L17 30m, lessor renice batch L17\n"
+        "  put a running program under a lease        → lessor adopt 4711\n"
+        "  know beforehand whether it would start     → lessor plan --vram 12G\n"
+        "  watch what happens                         → lessor status --watch, lessor events --follow\n"
+        "  know why nothing works here                → lessor doctor\n"
         "  read figures in a program                  → lessor devices --json\n"
         "\n";
 

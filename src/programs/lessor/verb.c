@@ -12,16 +12,45 @@ enum { WORD_MAX = 48, HELP_COLUMN = 26 };
 const struct option no_options[] = { { 0 } };
 const struct option json_options[] = { { "json", NULL, "print JSON, as the API gives it" }, { 0 } };
 
+#define LOOK_CODES "\n\nExit status: 0 done, 2 wrong use, 69 lessord is away."
+#define LEASE_CODES "\n\nExit status: 0 done, 1 there is no such lease any more, 2 wrong use, 69 lessord is away."
+
+static const char devices_more[] = "  lessor devices\n"
+                                   "  lessor devices --json | jq '.[0].free_bytes'\n"
+                                   "\n"
+                                   "--json prints a list with one object a device; null means unknown, which is never "
+                                   "0." LOOK_CODES;
+static const char queue_more[] = "  lessor queue\n"
+                                 "\n"
+                                 "In its order: place, lease, priority, how much, how long it waited, whose, why it "
+                                 "waits, and when it may start." LOOK_CODES;
+static const char events_more[] = "  lessor events --follow\n"
+                                  "  lessor events --lease L17\n"
+                                  "\n"
+                                  "--json prints one object a line. --follow goes on until Ctrl-C, also over a restart "
+                                  "of lessord." LOOK_CODES;
+static const char why_more[] = "  lessor why L17\n"
+                               "\n"
+                               "Also for a lease that ended or was refused: its number stands in the message it "
+                               "got." LEASE_CODES;
+static const char lease_show_more[] = "  lessor lease show L17\n"
+                                      "  lessor lease show --json L17 | jq .used_bytes" LEASE_CODES;
+static const char lease_renew_more[] = "  id=$(lessor lease acquire --vram 12G --ttl 60s)\n"
+                                       "  lessor lease renew \"$id\"     at least every minute" LEASE_CODES;
+static const char lease_release_more[] =
+        "  lessor lease release L17\n"
+        "\n"
+        "A second release of the same lease says how it ended, and exits with 1." LEASE_CODES;
+
 static const struct verb lease_verbs[] = {
         { "lease acquire", "--vram SIZE [OPTION]…", "ask for memory, wait, print the lease's id", acquire_options,
           acquire_more, false, verb_acquire_main, .shared = ask_options },
-        { "lease show", "[--json] ID", "one lease as it is now", json_options, NULL, false, verb_show_main,
+        { "lease show", "[--json] ID", "one lease as it is now", json_options, lease_show_more, false, verb_show_main,
           .operands = "@leases" },
-        { "lease renew", "[--json] ID", "heartbeat: keep a lease with --ttl alive", json_options, NULL, false,
-          verb_renew_main, .operands = "@leases" },
-        { "lease release", "[--json] ID", "give the memory back", json_options,
-          "A second release of the same lease says how it ended, and exits with 1.", false, verb_release_main,
-          .operands = "@leases" },
+        { "lease renew", "[--json] ID", "heartbeat: keep a lease with --ttl alive", json_options, lease_renew_more,
+          false, verb_renew_main, .operands = "@leases" },
+        { "lease release", "[--json] ID", "give the memory back", json_options, lease_release_more, false,
+          verb_release_main, .operands = "@leases" },
         { 0 },
 };
 
@@ -38,16 +67,14 @@ const struct verb verbs[] = {
           run_options, run_more, true, verb_run_main, .shared = ask_options, .operands = "@command" },
         { "status", "[--watch [SECONDS]] [--json]", "devices, leases, queue and strangers at a glance", status_options,
           status_more, false, verb_status_main },
-        { "devices", "[--json]", "what each device has, promised, used and free", json_options,
-          "--json prints a list with one object a device; null means unknown, which is never 0.", false,
+        { "devices", "[--json]", "what each device has, promised, used and free", json_options, devices_more, false,
           verb_devices_main },
-        { "queue", "[--json]", "who waits, in which order, and for what", json_options, NULL, false, verb_queue_main },
-        { "events", "[--follow] [--lease ID] [--json]", "what happened, oldest first", events_options,
-          "--json prints one object a line. --follow goes on until Ctrl-C, also over a restart of lessord.", false,
-          verb_events_main },
+        { "queue", "[--json]", "who waits, in which order, and for what", json_options, queue_more, false,
+          verb_queue_main },
+        { "events", "[--follow] [--lease ID] [--json]", "what happened, oldest first", events_options, events_more,
+          false, verb_events_main },
         { "why", "[--json] ID", "the story of a lease: why it waits, was granted, refused or ended", json_options,
-          "Also for a lease that ended or was refused: its number stands in the message it got.", false, verb_why_main,
-          .operands = "@leases" },
+          why_more, false, verb_why_main, .operands = "@leases" },
         { "lease", "acquire|show|renew|release …", "leases for scripts: ask, look, keep alive, give back", no_options,
           lease_more, false, verb_group_main, .sub = lease_verbs },
         { "renice", "[--json] PRIORITY ID", "make a lease more or less important", change_options, renice_more, false,
@@ -68,6 +95,8 @@ const struct verb verbs[] = {
           verb_limits_main },
         { "config", "check|show …", "lessord.conf as lessord reads it", no_options, config_more, false, verb_group_main,
           .sub = config_verbs },
+        { "doctor", "[--json]", "what works here, what does not, and the cure", json_options, doctor_more, false,
+          verb_doctor_main },
         { "completion", "bash|zsh", "a script that completes these words in a shell", no_options, completion_more,
           false, verb_completion_main, .operands = "bash|zsh" },
         { "help", "[VERB]", "this, or the help of a verb", no_options, NULL, false, verb_help_main,

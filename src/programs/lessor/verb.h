@@ -94,6 +94,7 @@ int verb_limits_main(const struct verb *verb, int argc, char **argv);
 int verb_config_check_main(const struct verb *verb, int argc, char **argv);
 int verb_config_show_main(const struct verb *verb, int argc, char **argv);
 int verb_completion_main(const struct verb *verb, int argc, char **argv);
+int verb_doctor_main(const struct verb *verb, int argc, char **argv);
 int verb_help_main(const struct verb *verb, int argc, char **argv);
 int verb_version_main(const struct verb *verb, int argc, char **argv);
 
@@ -101,4 +102,4 @@ extern const struct option run_options[], acquire_options[], json_options[], eve
         change_options[], pin_options[], adopt_options[], plan_options[], limits_options[], status_options[];
 extern const char run_more[], acquire_more[], lease_more[], renice_more[], extend_more[], pin_more[], adopt_more[],
         unadopt_more[], plan_more[], limits_more[], config_more[], config_check_more[], config_show_more[],
-        status_more[], completion_more[];
+        status_more[], completion_more[], doctor_more[];

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lessord and its parts: there, allowed, of one version, in order. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/duration.h"
+#include "base/escape.h"
+#include "base/size.h"
+#include "client/client.h"
+#include "programs/lessor/capture.h"
+#include "programs/lessor/doctor.h"
+#include "programs/lessor/lessord.h"
+#include "programs/lessor/show.h"
+
+enum { FIELD_MAX = 256, OTHERS_MAX = 8 };
+
+/* ---- is it there, and may we ask ---- */
+
+static void cannot_ask(struct doctor *d, const char *why, const char *cure)
+{
+        (void) snprintf(d->why_not, sizeof(d->why_not), "%s", why);
+        (void) snprintf(d->why_not_cure, sizeof(d->why_not_cure), "%s", cure);
+        doctor_add(d, "lessord", FINDING_BAD, why, cure);
+}
+
+/* The words for people have the cure in their second line. */
+static void away(struct doctor *d, const struct client *client, int r)
+{
+        static const char mark[] = "\nCure: ";
+        char words[AWAY_TEXT_MAX];
+        (void) socket_path_cure(client->socket_path, r, words, sizeof(words));
+        char *cure = strstr(words, mark);
+        if (cure)
+                *cure = '\0';
+        cannot_ask(d, words, cure ? cure + sizeof(mark) - 1 : "");
+}
+
+static bool get(const struct client *client, const char *path, struct client_answer *ret)
+{
+        if (client_call(client, "GET", path, NULL, DOCTOR_ASK_MS, ret, NULL) < 0)
+                return false;
+        if (ret->status == 200 && json_is_object(ret->body))
+                return true;
+        client_answer_fini(ret);
+        return false;
+}
+
+/* ---- what it says of itself ---- */
+
+static void check_gpu(struct doctor *d, const json_t *status)
+{
+        char gpu[32], age[DURATION_TEXT_MAX];
+        uint64_t ms;
+        size_t i, n_usable = 0;
+        json_t *device;
+
+        json_array_foreach(json_object_get(status, "devices"), i, device) n_usable +=
+                json_is_true(json_object_get(device, "usable"));
+        (void) show_field(status, "gpu", "?", gpu, sizeof(gpu));
+        if (strcmp(gpu, "ok") == 0 && n_usable > 0) {
+                d->grants = true;
+                doctor_addf(d, "lessord's view", FINDING_OK, "", "%zu usable device%s, looked at %s ago", n_usable,
+                            n_usable == 1 ? "" : "s",
+                            json_amount(status, "gpu_age_ms", &ms) ? duration_text(ms, age) : "a while");
+                return;
+        }
+        (void) snprintf(d->grants_not, sizeof(d->grants_not), "%s",
+                        strcmp(gpu, "none") == 0       ? "lessord has no driver to look at devices with"
+                        : strcmp(gpu, "stale") == 0    ? "the driver does not answer lessord"
+                        : strcmp(gpu, "mismatch") == 0 ? "lessord sees a driver that was upgraded under its module"
+                                                       : "lessord sees no usable device");
+        doctor_add(d, "lessord's view", FINDING_BAD, d->grants_not,
+                   strcmp(gpu, "mismatch") == 0 ? "reboot"
+                                                : "see `driver` above; `lessor devices` tells each device's health");
+}
+
+static void check_books(struct doctor *d, const json_t *status)
+{
+        char text[FIELD_MAX];
+        if (json_is_string(json_object_get(status, "degraded"))) {
+                (void) show_field(status, "degraded", "", text, sizeof(text));
+                doctor_add(d, "books", FINDING_BAD, text,
+                           "make room on its disk, or see what the message says; it goes on by itself then");
+                d->grants = false;
+                (void) snprintf(d->grants_not, sizeof(d->grants_not), "its books cannot be written: %s", text);
+        }
+        if (json_is_string(json_object_get(status, "config_error"))) {
+                (void) show_field(status, "config_error", "", text, sizeof(text));
+                doctor_addf(d, "configuration", FINDING_WARN, "`lessor config check`, then `systemctl reload lessord`",
+                            "not taken, the last good one counts: %s", text);
+        }
+        if (json_is_string(json_object_get(status, "read_only_reason"))) {
+                (void) show_field(status, "read_only_reason", "", text, sizeof(text));
+                doctor_addf(d, "coordinator", FINDING_BAD, "ask that one instead, or end it",
+                            "another one has the card: %s", text);
+                d->grants = false;
+                (void) snprintf(d->grants_not, sizeof(d->grants_not), "another coordinator has the card: %s", text);
+        }
+}
+
+static void check_hands(struct doctor *d, const json_t *status)
+{
+        const char *hands = json_text(status, "hands", "");
+        if (hands[0] == '\0')
+                return;
+        d->hands_known = true;
+        d->hands_up = strcmp(hands, "ok") == 0;
+        (void) show_field(status, "hands_words", "no reason given", d->hands_words, sizeof(d->hands_words));
+        if (d->hands_up)
+                doctor_add(d, "warden", FINDING_OK, "there: what was to be ended can be ended", "");
+        else
+                doctor_addf(d, "warden", FINDING_WARN,
+                            "`systemctl status lessor-warden`; in a session of one's own: restart lessord",
+                            "away, so nothing is ended: %s", d->hands_words);
+}
+
+static void check_memory(struct doctor *d, const struct client *client)
+{
+        struct client_answer answer;
+        size_t i;
+        json_t *key;
+        if (!get(client, "/api/config", &answer))
+                return;
+        json_array_foreach(json_object_get(answer.body, "keys"), i,
+                           key) if (strcmp(json_text(key, "key", ""), "ledger_cap") == 0)
+        {
+                char value[FIELD_MAX];
+                doctor_addf(d, "ledger", FINDING_FACT, "", "parked work may take up to %s of host memory (ledger_cap)",
+                            show_field(key, "value", "?", value, sizeof(value)));
+        }
+        client_answer_fini(&answer);
+}
+
+/* ---- versions ---- */
+
+static void put_version(char *text, size_t size, bool *same, const char *name, const char *version)
+{
+        size_t n = strlen(text);
+        if (n < size)
+                (void) snprintf(text + n, size - n, "; %s %s", name, version);
+        if (strcmp(version, LESSOR_VERSION) != 0)
+                *same = false;
+}
+
+/* What "NAME --version" says behind its own name; "" = nothing. */
+static void ask_version(const char *program, const char *name, char *ret, size_t size)
+{
+        const char *argv[] = { program, "--version", NULL };
+        struct capture c;
+        char line[FIELD_MAX];
+        size_t n = strlen(name);
+
+        ret[0] = '\0';
+        if (capture_run(argv, DOCTOR_ASK_MS, &c, NULL) == 0 && c.exit_status == 0) {
+                (void) capture_line(&c.out, line, sizeof(line));
+                if (strncmp(line, name, n) == 0 && line[n] == ' ')
+                        (void) snprintf(ret, size, "%s", line + n + 1);
+        }
+        capture_fini(&c);
+}
+
+static void check_versions(struct doctor *d, const char *running)
+{
+        char text[DOCTOR_TEXT_MAX] = "lessor " LESSOR_VERSION, program[PATH_MAX], version[64];
+        bool same = true;
+
+        if (running[0] != '\0')
+                put_version(text, sizeof(text), &same, "lessord that runs", running);
+        if (lessord_find(program, sizeof(program))) {
+                ask_version(program, "lessord", version, sizeof(version));
+                put_version(text, sizeof(text), &same, "lessord", version[0] != '\0' ? version : "?");
+        }
+        if (lessord_find_helper("lessor-warden", program, sizeof(program))) {
+                ask_version(program, "lessor-warden", version, sizeof(version));
+                put_version(text, sizeof(text), &same, "lessor-warden", version[0] != '\0' ? version : "?");
+        }
+        if (!lessord_find_helper("lessor-eyes", program, sizeof(program)))
+                doctor_add(d, "lessor-eyes", FINDING_WARN, "not found beside lessor, nor in ../libexec/lessor",
+                           "install it there, or name its folder in LESSOR_LIBEXEC");
+        doctor_add(d, "versions", same ? FINDING_OK : FINDING_WARN, text,
+                   same ? "" : "install one version of all, then `systemctl restart lessord`");
+}
+
+/* ---- others like it ---- */
+
+static void check_others(struct doctor *d)
+{
+        static const char *const known[] = { "nvshare-sched*", "hami-*", "slurmd", "kubelet" };
+        pid_t pids[OTHERS_MAX];
+        size_t n = doctor_find_processes("lessord", pids, OTHERS_MAX);
+
+        if (n > 1)
+                doctor_addf(d, "other lessord", FINDING_FACT,
+                            "one is enough: on one card the system's goes first, and the others only read",
+                            "%zu run here, as pid %d, %d%s", n, (int) pids[0], (int) pids[1],
+                            n > 2 ? " and others" : "");
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                if (doctor_find_processes(known[i], pids, 1) > 0)
+                        doctor_addf(d, "coordinator", FINDING_FACT, "",
+                                    "pid %d (%.*s) may give out the same card: lessord only sees what is used",
+                                    (int) pids[0], (int) strcspn(known[i], "*"), known[i]);
+}
+
+void doctor_lessord(struct doctor *d)
+{
+        struct client client;
+        struct client_answer answer;
+        char version[64] = "", socket[SOCKET_PATH_MAX], detail[DOCTOR_TEXT_MAX];
+
+        client_init(&client);
+        (void) text_escape(client.socket_path, strlen(client.socket_path), socket, sizeof(socket));
+        int r = client_call(&client, "GET", "/api/status", NULL, DOCTOR_ASK_MS, &answer, NULL);
+        d->answers = r == 0;
+        if (r < 0) {
+                away(d, &client, r);
+        } else if (answer.status != 200) {
+                (void) show_field(answer.body, "detail", "it gave no reason", detail, sizeof(detail));
+                cannot_ask(d, detail, "see what it says; `lessor status` asks again");
+                client_answer_fini(&answer);
+        } else {
+                d->may_ask = true;
+                const json_t *host_pids = json_object_get(answer.body, "host_pids");
+                d->host_pids = json_is_true(host_pids);
+                (void) show_field(answer.body, "version", "?", version, sizeof(version));
+                doctor_addf(d, "lessord", FINDING_OK, "", "answers on %s", socket);
+                check_gpu(d, answer.body);
+                check_books(d, answer.body);
+                check_hands(d, answer.body);
+                client_answer_fini(&answer);
+                check_memory(d, &client);
+        }
+        check_versions(d, version);
+        check_others(d);
+}

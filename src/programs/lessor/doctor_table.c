@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What works where. The place we are in is judged by what was found; the others by what would hold there on this machine.
+ * Every "no" has its cure.
+ */
+#include <stdio.h>
+#include "programs/lessor/doctor.h"
+
+const char *const place_names[PLACE_N] = {
+        [PLACE_SESSION] = "own session",
+        [PLACE_SYSTEM] = "system",
+        [PLACE_WSL] = "WSL",
+        [PLACE_CONTAINER] = "container",
+};
+const char *const ability_names[ABILITY_N] = {
+        [ABILITY_LEASE] = "lease",
+        [ABILITY_RELEASE] = "release",
+        [ABILITY_PARK] = "park",
+        [ABILITY_ENFORCE] = "enforce",
+};
+
+static void no(struct verdict *v, const char *why, const char *cure)
+{
+        v->works = false;
+        (void) snprintf(v->why, sizeof(v->why), "%s", why);
+        (void) snprintf(v->cure, sizeof(v->cure), "%s", cure);
+}
+
+static void judge_lease(const struct doctor *d, bool here, struct verdict *v)
+{
+        switch (d->driver) {
+        case DRIVER_NONE:
+                no(v, "there is no driver", "install NVIDIA's driver, or give this container the GPU");
+                return;
+        case DRIVER_MISMATCH:
+                no(v, "the driver was upgraded under its loaded module", "reboot");
+                return;
+        case DRIVER_SILENT:
+        case DRIVER_FAILED:
+                no(v, "the driver does not work", "look at dmesg for NVRM and Xid; a reset or a reboot may be needed");
+                return;
+        case DRIVER_OK:
+                break;
+        }
+        if (here && !d->may_ask)
+                no(v, d->why_not, d->why_not_cure);
+        else if (here && !d->grants)
+                no(v, d->grants_not, "see the checks above");
+}
+
+/* Ending what was named beforehand (--kill-at-end, --kill-left). */
+static void judge_enforce(const struct doctor *d, enum place place, bool here, struct verdict *v)
+{
+        if (place == PLACE_WSL) {
+                no(v, "the driver tells no memory per process under WSL: who holds what is not proven there",
+                   "none under WSL; on Linux itself it works");
+                return;
+        }
+        if (place == PLACE_CONTAINER && !(here && d->host_pids)) {
+                no(v, "a container sees its own processes only",
+                   "run lessord on the host, or in a container with `--pid=host`");
+                return;
+        }
+        if (here && !d->host_pids)
+                no(v, "lessord runs in a pid namespace of its own", "run it on the host");
+        else if (here && !d->may_ask)
+                no(v, d->why_not, d->why_not_cure);
+        else if (here && d->hands_known && !d->hands_up)
+                no(v, d->hands_words, "`systemctl status lessor-warden`; in a session of one's own: restart lessord");
+        else if (here && !d->hands_known)
+                no(v, "this lessord has no warden", "install lessor-warden beside it, of the same version");
+}
+
+void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct verdict *ret)
+{
+        bool here = place == d->place;
+
+        *ret = (struct verdict){ .works = true };
+        switch (ability) {
+        case ABILITY_LEASE:
+                judge_lease(d, here, ret);
+                break;
+        case ABILITY_RELEASE:
+                no(ret, "lessor " LESSOR_VERSION " asks nobody to give memory back yet",
+                   "a newer version, once there is one; until then end a lease with `lessor lease release`");
+                break;
+        case ABILITY_PARK:
+                no(ret, "lessor " LESSOR_VERSION " parks nothing yet", "a newer version, once there is one");
+                break;
+        case ABILITY_ENFORCE:
+                judge_enforce(d, place, here, ret);
+                break;
+        case ABILITY_N:
+                break;
+        }
+}
