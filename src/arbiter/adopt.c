@@ -102,6 +102,11 @@ static bool choose_device(struct world *w, const struct request *r, const struct
                 return false;
         }
         bool says_how_much = r->bytes != 0 || r->percent_milli != 0 || r->exclusive;
+        const struct process *root = world_process_find(w, r->binding.root);
+        if (root && root->uid != r->uid) { /* whatever of his own descends from it: the lease would be over that */
+                why->rule = RULE_ADOPT_NOT_YOURS;
+                return false;
+        }
         uint64_t devices = found->devices & named;
         if (devices == 0 && says_how_much && !found->foreign && found->leased_id == 0)
                 devices = named & devices_there(w);

@@ -128,6 +128,8 @@ static void adoption_that_may_not_be_is_refused_in_words_and_changes_nothing(voi
         (void) state;
         enum {
                 FOREIGN,
+                FOREIGN_UNSEEN,
+                FOREIGN_ROOT,
                 LEASED,
                 LEASED_UNSEEN,
                 LEASED_CHILD,
@@ -145,6 +147,9 @@ static void adoption_that_may_not_be_is_refused_in_words_and_changes_nothing(voi
                 const char *words;
         } rows[N] = {
                 [FOREIGN] = { "somebody else's", RULE_ADOPT_NOT_YOURS, "belongs to somebody else" },
+                [FOREIGN_UNSEEN] = { "somebody else's, off the card", RULE_ADOPT_NOT_YOURS,
+                                     "belongs to somebody else" },
+                [FOREIGN_ROOT] = { "own child of somebody else's", RULE_ADOPT_NOT_YOURS, "belongs to somebody else" },
                 [LEASED] = { "under a lease", RULE_ADOPT_LEASED, "under lease L1 already" },
                 [LEASED_UNSEEN] = { "under a lease, not on the card yet", RULE_ADOPT_LEASED, "under lease L1 already" },
                 [LEASED_CHILD] = { "its worker is under a lease", RULE_ADOPT_LEASED, "under lease L1 already" },
@@ -162,7 +167,15 @@ static void adoption_that_may_not_be_is_refused_in_words_and_changes_nothing(voi
                 scene_begin(&s);
                 uint32_t card = scene_device(&s, GiB(24)), other = scene_device(&s, GiB(24));
                 struct ask ask = { .uid = ALICE };
-                if (i == LEASED_UNSEEN) {
+                if (i == FOREIGN_UNSEEN || i == FOREIGN_ROOT) {
+                        ask.pid = scene_process_of(&s, BOB, 0, 0, 0);
+                        scene_process_uses(&s, ask.pid, card, GiB(1), COMPUTE);
+                        if (i == FOREIGN_UNSEEN)
+                                scene_process_vanishes(&s, ask.pid);
+                        else
+                                (void) runs(&s, ALICE, ask.pid, 0, card, GiB(1));
+                        ask.bytes = GiB(2);
+                } else if (i == LEASED_UNSEEN) {
                         ask.pid = scene_process_of(&s, ALICE, 0, 0, 0);
                         uint64_t lease = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(4) });
                         scene_activate(&s, lease, ask.pid, 0);
