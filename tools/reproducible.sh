@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # reproducible.sh [COMMIT] - the same commit, built twice in different folders, times and languages, installs equal files
 # (security S26). Needs what `./dev build` needs; works below $TMPDIR, a few minutes. Exit status 0: equal, 1: not.
+# shellcheck disable=SC2030,SC2031 # each build has an environment of its own
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)

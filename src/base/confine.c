@@ -27,10 +27,9 @@
 enum { STATUS_MAX = 8192 }; /* /proc/self/status has about 1.5 KiB */
 
 /*
- * Children inherit this list. The warden, which a person's own lessord forks, is one of them, so what it needs is not here:
- * pidfd_open, pidfd_send_signal, openat2, the writes into cgroup files. A checkpoint through the driver's library is done by
- * a thread inside the target, reached over a channel of the driver's; no report of it shows ptrace(2) from the caller, only
- * the kernel's question whether it would be allowed, which no filter touches.
+ * Children inherit this list: the eyes, and what they might start. The hands have a list of their own, of what they may do.
+ * Whether the driver's checkpoint calls ptrace(2) or reads memory from the caller's side is not documented (the work is done by
+ * a thread inside the target, over a channel of the driver's): try it on a card before this list is given to who checkpoints.
  *
  * Also not here:
  *   tgkill                   abort() and assert() end a thread of our own with it, and a filter that compares with our pid

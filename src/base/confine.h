@@ -50,7 +50,7 @@ int confine_allow(const char *const *names, enum confine_otherwise otherwise, st
 int confine_unprivileged(struct error *err);
 
 /*
- * What neither brain, eyes nor hands ever ask the kernel for, for confine_deny(): looking into other processes, mounting,
- * namespaces, kernel modules, clocks, other users' rights, signals by pid.
+ * What neither brain nor eyes ever ask the kernel for, for confine_deny(): looking into other processes, mounting, namespaces,
+ * kernel modules, clocks, other users' rights, signals by pid.
  */
 extern const char *const confine_never[];

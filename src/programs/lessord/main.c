@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Before the first file is read, and for good (security S16, S22, S23). What needs rights is done by the warden; lessor-eyes
- * and, in a person's own session, the warden are our children and can do no more than this either.
+ * Before the first file is read, and for good (security S16, S22, S23). What needs rights is done by the warden; lessor-eyes is
+ * our child and can do no more than this either.
  */
 static int give_up_rights(struct error *err)
 {
