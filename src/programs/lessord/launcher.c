@@ -18,10 +18,7 @@ enum { PATIENCE_S = 5, ARGUMENTS_N_MAX = 32 };
 /* One datagram and at most one descriptor, either way. */
 struct parcel {
         struct iovec iov;
-        union {
-                struct cmsghdr align;
-                char bytes[CMSG_SPACE(sizeof(int))];
-        } control;
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
         struct msghdr msg;
 };
 
@@ -30,8 +27,8 @@ static void parcel_init(struct parcel *p, void *data, size_t n)
         memset(p, 0, sizeof(*p));
         p->iov = (struct iovec){ .iov_base = data, .iov_len = n };
         p->msg = (struct msghdr){ .msg_iov = &p->iov, .msg_iovlen = 1 };
-        p->msg.msg_control = p->control.bytes;
-        p->msg.msg_controllen = sizeof(p->control.bytes);
+        p->msg.msg_control = p->control;
+        p->msg.msg_controllen = sizeof(p->control);
 }
 
 static ssize_t send_parcel(int sock, const void *data, size_t n, int fd)
