@@ -490,7 +490,7 @@ int journal_snapshot_prepare(struct journal *j, const struct world *world, const
 static int prepared_write(struct journal *j, const struct prepared *prepared, struct error *err)
 {
         uint64_t newest = 0;
-        int r = journal_place_check(j, err);
+        int r = journal_look(j, err);
         if (r < 0)
                 return r;
         r = kept_read(j, STMT_SEGMENT_KEPT, 0, &newest, NULL, NULL, err);

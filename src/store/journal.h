@@ -129,6 +129,9 @@ int journal_restore(struct journal *j, struct world *world, journal_step_fn *ste
  * chain go on; journal_snapshot() comes next. Where the files are as they were it does nothing.
  */
 int journal_begin_anew(struct journal *j, struct error *err);
+/* Are the file and its log what they were? A write looks at the folder only, which emptying them does not change; the owner
+ * looks closer, once a second. -ENOENT, as a write would find it. */
+int journal_look(struct journal *j, struct error *err);
 
 /* ---- writing ---- */
 

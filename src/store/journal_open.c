@@ -364,6 +364,7 @@ int journal_open(struct journal **ret, const char *path, const struct journal_op
         if (!j)
                 return error_set(err, ENOMEM, "no memory for the journal");
 
+        j->folder_fd = -1;
         if (options)
                 j->options = *options;
         if (j->options.busy_ms == 0)
@@ -397,7 +398,7 @@ void journal_close(struct journal *j)
         if (!j)
                 return;
         /* Closing removes the log by its name: only if it is ours. */
-        journal_file_close(j, journal_place_check(j, NULL) < 0);
+        journal_file_close(j, journal_look(j, NULL) < 0);
         free(j->pending);
         free(j->prepared);
         free(j->arena);

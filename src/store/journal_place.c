@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Are the files still where they were, and what they were? SQLite goes on writing into a file that somebody has deleted or
- * replaced, and every commit would be acknowledged and then be gone with this process. So each write looks first: two stats,
- * about a microsecond.
+ * replaced, and every commit would be acknowledged and then be gone with this process. So each write looks first: whether
+ * the folder has changed since (one system call), and only then at the files. Emptying them changes no folder: that is
+ * found by the daemon's look once a second.
  */
 #include "store/journal_private.h"
 
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +27,34 @@ static bool look(const char *path, const char *suffix, struct place *ret)
         return true;
 }
 
+static bool folder_is_unchanged(const struct journal *j)
+{
+        struct stat st;
+
+        return j->folder_fd >= 0 && fstat(j->folder_fd, &st) == 0 && st.st_mtim.tv_sec == j->folder_mtime.tv_sec &&
+               st.st_mtim.tv_nsec == j->folder_mtime.tv_nsec;
+}
+
+static void folder_note(struct journal *j)
+{
+        char dir[PATH_MAX];
+        struct stat st;
+
+        if (j->folder_fd < 0 && (size_t) snprintf(dir, sizeof(dir), "%s", j->path) < sizeof(dir)) {
+                char *slash = strrchr(dir, '/');
+                if (slash)
+                        slash[slash == dir ? 1 : 0] = '\0';
+                j->folder_fd = open(slash ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        }
+        if (j->folder_fd >= 0 && fstat(j->folder_fd, &st) == 0)
+                j->folder_mtime = st.st_mtim;
+}
+
 void journal_place_note(struct journal *j)
 {
+        if (j->main_place.is_known && j->log_place.is_known)
+                return;
+        folder_note(j); /* before the files: what changes in between is looked at again */
         if (!j->main_place.is_known)
                 (void) look(j->path, "", &j->main_place);
         if (!j->log_place.is_known && look(j->path, "-wal", &j->log_place))
@@ -36,6 +64,9 @@ void journal_place_note(struct journal *j)
 void journal_place_forget(struct journal *j)
 {
         j->main_place = j->log_place = (struct place){ 0 };
+        if (j->folder_fd >= 0)
+                (void) close(j->folder_fd);
+        j->folder_fd = -1;
 }
 
 static int check(const struct journal *j, const char *suffix, const struct place *before, struct error *err)
@@ -53,10 +84,18 @@ static int check(const struct journal *j, const char *suffix, const struct place
         return 0;
 }
 
-int journal_place_check(const struct journal *j, struct error *err)
+int journal_look(struct journal *j, struct error *err)
 {
+        if (!j->db || j->options.read_only)
+                return 0;
+        folder_note(j);
         int r = check(j, "", &j->main_place, err);
         return r < 0 ? r : check(j, "-wal", &j->log_place, err);
+}
+
+int journal_place_check(struct journal *j, struct error *err)
+{
+        return folder_is_unchanged(j) ? 0 : journal_look(j, err);
 }
 
 /*
@@ -93,7 +132,7 @@ int journal_begin_anew(struct journal *j, struct error *err)
                 return error_set(err, EINVAL, "the journal is restored before it begins anew");
         if (!j->db)
                 (void) error_set(&why, ENOENT, "%s was gone, and a fresh one could not be started", j->path);
-        else if (journal_place_check(j, &why) == 0)
+        else if (journal_look(j, &why) == 0)
                 return 0;
         int r = journal_file_replace(j, why.msg, err);
         if (r < 0)

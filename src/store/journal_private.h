@@ -3,6 +3,7 @@
 /* What the files of the journal share: journal_open.c, journal_place.c, journal_upgrade.c, journal.c (writing),
  * journal_restore.c, journal_events.c, journal_verify.c. */
 #include <sys/types.h>
+#include <time.h>
 #include "store/chain.h"
 #include "store/codec.h"
 #include "store/codec_action.h"
@@ -80,6 +81,8 @@ struct journal {
         char core_version[JOURNAL_VERSION_SIZE];
         sqlite3_stmt *stmts[STMT_N];
         struct place main_place, log_place;
+        int folder_fd; /* -1 = none; its mtime tells whether a name in it has changed */
+        struct timespec folder_mtime;
         char degraded[400];
         char upgraded[300];
 
@@ -120,7 +123,7 @@ int journal_index_position(struct journal *j, uint64_t *ret_seq, struct error *e
 /* journal_place.c */
 void journal_place_note(struct journal *j);
 void journal_place_forget(struct journal *j);
-int journal_place_check(const struct journal *j, struct error *err); /* -ENOENT: not what it was */
+int journal_place_check(struct journal *j, struct error *err); /* before each write: -ENOENT, not what it was */
 bool journal_log_is_damaged(const char *path);
 
 /* journal_upgrade.c */

@@ -304,7 +304,8 @@ static void begin_life(struct life *l)
         *l = (struct life){ .world = books_world_new(), .out = calloc(1, sizeof(*l->out)) };
         assert_non_null(l->out);
         fault_end(); /* of a test that failed */
-        desk_path(l->dir, "/tmp/lessor-fire-XXXXXX");
+        /* Syncs are only remembered, so memory is as good a disk as any. */
+        desk_path(l->dir, "%s/lessor-fire-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         assert_non_null(mkdtemp(l->dir));
         desk_path(l->path, "%s/journal.db", l->dir);
 }
@@ -351,11 +352,12 @@ static bool life_with(enum fault fault, unsigned k)
 
 static void every_write_with(enum fault fault)
 {
-        unsigned k = 1;
+        const char *sanitized = getenv("LESSOR_SANITIZED"); /* ten times slower: every fifth */
+        unsigned k = 1, stride = sanitized && sanitized[0] == '1' ? 5 : 1;
 
         while (life_with(fault, k))
-                k++;
-        print_message("# %s: at each of %u writes\n", fault_name(fault), k - 1);
+                k += stride;
+        print_message("# %s: up to write %u, each %u\n", fault_name(fault), k - stride, stride);
         assert_true(k > 100);
 }
 

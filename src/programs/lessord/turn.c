@@ -246,9 +246,15 @@ static void on_tick(uv_timer_t *timer)
 {
         struct daemon *d = timer->data;
         struct input tick = { .kind = INPUT_TICK };
+        struct error err = { 0 };
 
         if (d->store_failed || !turn_is_settled(d))
                 return; /* what is due is due at the next one too */
+        int r = journal_look(d->journal, &err);
+        if (r < 0) {
+                outage_begin(d, &(struct inputs){ 0 }, -r, &err);
+                return;
+        }
         if (d->inputs.n == 0 && journal_wants_tidying(d->journal)) {
                 writer_order(d->writer, WRITER_TIDY);
                 daemon_submit(d, &tick);
