@@ -321,7 +321,8 @@ static int may_do_few_else_refused(void)
 {
         if (confine_allow(few, CONFINE_REFUSE, NULL) < 0)
                 return 1;
-        return write(STDOUT_FILENO, "", 0) == 0 && syscall(SYS_getppid) < 0 && errno == EPERM ? 0 : 1;
+        bool good = write(STDOUT_FILENO, "", 0) == 0 && syscall(SYS_getppid) < 0 && errno == EPERM;
+        return (int) syscall(SYS_exit_group, good ? 0 : 1); /* a sanitizer's _exit() wants more calls than these */
 }
 
 static int may_do_few_else_ends(void)
