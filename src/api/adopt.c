@@ -43,9 +43,14 @@ static int find_target(struct conn *c, const struct lease_ask *ask, struct reque
         int n = snprintf(given, sizeof(given), "%" PRIu32, ask->adopt_pid);
         if (r == -ESRCH)
                 return problem_field(p, "pid", given, (size_t) n, "a living process", "name one that runs");
-        if (r < 0 || !facts.uid_known)
-                return problem_set(p, 503, "busy", "process %" PRIu32 " cannot be looked at: %s", ask->adopt_pid,
-                                   r < 0 ? err.msg : "its user is not known");
+        if (r == -EACCES || (r == 0 && !facts.uid_known))
+                return problem_set(p, 403, "not-yours",
+                                   "who process %" PRIu32 " is may not be seen from here; only a process that can be "
+                                   "looked at can come under a lease",
+                                   ask->adopt_pid);
+        if (r < 0)
+                return problem_set(p, 503, "busy", "process %" PRIu32 " cannot be looked at just now: %s; try again",
+                                   ask->adopt_pid, err.msg);
         if (ask->adopt_cgroup) {
                 if (!facts.cgroup_id_known || !facts.cgroup_known)
                         return problem_set(p, 409, "no-cgroup",

@@ -259,16 +259,11 @@ static void settle_key(struct conn *c, unsigned status)
                 idempotency_forget(&s->keys, c->key_row);
 }
 
-static void set_reply(struct conn *c, unsigned status, const char *type, json_t *body)
+/* Takes over @text; NULL: there was no memory for it. */
+static void set_reply_text(struct conn *c, unsigned status, const char *type, char *text)
 {
-        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
         static char no_memory[] = "{\"type\":\"urn:lessor:problem:busy\",\"title\":\"out of memory\",\"status\":503}";
 
-        json_decref(body);
-        if (json_memory_take_failed()) {
-                free(text);
-                text = NULL;
-        }
         settle_key(c, status);
         if (c->reply)
                 MHD_destroy_response(c->reply);
@@ -282,11 +277,30 @@ static void set_reply(struct conn *c, unsigned status, const char *type, json_t 
         }
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CONTENT_TYPE, type);
         (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+        if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+                (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_ALLOW, c->allowed);
         if (status == MHD_HTTP_UNAUTHORIZED)
                 (void) MHD_add_response_header(c->reply, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"lessor\"");
         conn_await(c, 0);
         c->token = 0;
         conn_wake(c);
+}
+
+static void set_reply(struct conn *c, unsigned status, const char *type, json_t *body)
+{
+        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+        json_decref(body);
+        if (json_memory_take_failed()) {
+                free(text);
+                text = NULL;
+        }
+        set_reply_text(c, status, type, text);
+}
+
+void conn_reply_text(struct conn *c, unsigned status, const char *type, char *text)
+{
+        set_reply_text(c, status, type, text);
 }
 
 void conn_reply(struct conn *c, unsigned status, json_t *body)

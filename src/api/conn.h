@@ -12,6 +12,7 @@
 #include "api/http_rules.h"
 #include "api/idempotency.h"
 #include "api/lease_json.h"
+#include "api/metrics.h"
 #include "api/peer.h"
 #include "api/problem.h"
 #include "api/server.h"
@@ -48,6 +49,7 @@ enum conn_want {
 enum { API_SETTLE_MS = 5 }; /* how soon to look again whether the disk has answered */
 
 struct route;
+enum { ROUTE_ALLOWED_SIZE = 64 };
 
 /* A door that is open. */
 struct listener {
@@ -78,8 +80,9 @@ struct conn {
 
         /* the request */
         const struct route *route;
-        uint64_t lease_id; /* in its address, or what it asked for */
-        bool is_head;      /* the answer's body stays here */
+        char allowed[ROUTE_ALLOWED_SIZE]; /* 405: the methods that its address takes */
+        uint64_t lease_id;                /* in its address, or what it asked for */
+        bool is_head;                     /* the answer's body stays here */
         bool too_large;
         struct problem early; /* status != 0: known before the body was read, and the answer once it was */
         bool dispatched;
@@ -134,6 +137,7 @@ struct api_server {
         struct buckets requests, refusals;
         struct wrong_tokens wrong_tokens;
         struct turns turns;
+        struct metrics metrics;
         struct idempotency_table keys;
         struct conn *conns[API_CONNECTIONS_MAX];
         uint64_t awaited[API_CONNECTIONS_MAX]; /* lease that the connection in this slot waits for; 0 = none */
@@ -175,6 +179,8 @@ void conn_await(struct conn *c, uint64_t lease_id);
 const char *conn_query(struct conn *c, const char *name);
 /* All of these take over the JSON and wake a sleeping connection. */
 void conn_reply(struct conn *c, unsigned status, json_t *body);
+/* Another type of body: takes over the text, NULL without memory for it. */
+void conn_reply_text(struct conn *c, unsigned status, const char *type, char *text);
 void conn_reply_problem(struct conn *c, const struct problem *problem, json_t *extra);
 /* With Retry-After: it may be tried again then. */
 void conn_reply_later(struct conn *c, const struct problem *problem, uint64_t wait_ms);

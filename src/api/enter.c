@@ -146,7 +146,7 @@ int enter_check(struct conn *c, const char *url, const char *method, uint64_t *r
         if (g.head.by_tcp && identify_by_token(c, facts.bearer, p) < 0)
                 return -1;
 
-        c->route = route_find(method, url, &c->lease_id, p);
+        c->route = route_find(method, url, &c->lease_id, c->allowed, p);
         g.route = c->route;
         (void) MHD_get_connection_values(c->mhd, MHD_GET_ARGUMENT_KIND, gather_query, &g);
         if (g.has_token)

@@ -13,7 +13,7 @@
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
 #endif
 
-enum { GROUPS_MAX = 1024 };
+enum { GROUPS_MAX = 1024, USER_TEXT_MAX = 64 };
 
 uint32_t limits_row(struct conn *c)
 {
@@ -75,7 +75,13 @@ static int other_user(struct conn *c, const char *name, uint32_t *ret_uid, uint3
                 conn_reply_problem(c, &p, NULL);
                 return -1;
         }
-        const struct passwd *pw = parse_u64("user", name, 0, UINT32_MAX - 1, &uid, NULL) == 0 ? NULL : getpwnam(name);
+        const struct passwd *pw = NULL;
+        if (strlen(name) > USER_TEXT_MAX) {
+                problem_field(&p, "user", name, strlen(name), "the name or uid of a user", "see getent passwd");
+                conn_reply_problem(c, &p, NULL);
+                return -1;
+        }
+        pw = parse_u64("user", name, 0, UINT32_MAX - 1, &uid, NULL) == 0 ? NULL : getpwnam(name);
         if (pw)
                 uid = pw->pw_uid;
         else if (parse_u64("user", name, 0, UINT32_MAX - 1, &uid, NULL) < 0) {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is: health, status, the lists, one lease and the wait for it to change. */
+#include <string.h>
+#include "api/openapi.h"
 #include "api/routes.h"
+
+enum { METRICS_MAX_BYTES = 1024 * 1024 };
 
 static void add_health(struct conn *c, json_t *object)
 {
@@ -22,6 +26,26 @@ void look_health(struct conn *c)
         if (object)
                 add_health(c, object);
         conn_reply(c, MHD_HTTP_OK, object);
+}
+
+void look_metrics(struct conn *c)
+{
+        struct api_host *host = &c->server->host;
+        struct api_health h = { 0 };
+        struct strbuf out;
+        struct view v;
+
+        conn_view(c, &v);
+        host->health(host->ctx, &h);
+        strbuf_init(&out, METRICS_MAX_BYTES);
+        metrics_write(&out, &c->server->metrics, &v, &h, c->server->n_conns);
+        conn_reply_text(c, MHD_HTTP_OK, METRICS_CONTENT_TYPE, strbuf_steal(&out));
+        strbuf_fini(&out);
+}
+
+void look_openapi(struct conn *c)
+{
+        conn_reply_text(c, MHD_HTTP_OK, "application/json", strdup(openapi_text));
 }
 
 void look_status(struct conn *c)

@@ -12,6 +12,8 @@
 
 static const struct route routes[] = {
         { "GET", "/healthz", "", look_health, ROUTE_METRICS, 0 },
+        { "GET", "/metrics", "", look_metrics, ROUTE_METRICS | ROUTE_HEAVY, 0 },
+        { "GET", "/api/openapi.json", "", look_openapi, 0, 0 },
         { "GET", "/api/status", "", look_status, ROUTE_HEAVY, 0 },
         { "GET", "/api/devices", "", look_devices, ROUTE_HEAVY, 0 },
         { "GET", "/api/queue", "", look_queue, ROUTE_HEAVY, 0 },
@@ -53,11 +55,12 @@ static int path_matches(const char *pattern, const char *path, uint64_t *ret_lea
         return lease_id_parse(id, ret_lease_id) ? 1 : -1;
 }
 
-const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id, struct problem *p)
+const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id,
+                               char allowed[ROUTE_ALLOWED_SIZE], struct problem *p)
 {
-        char allowed[64] = "";
         bool bad_id = false;
 
+        allowed[0] = '\0';
         if (strcmp(method, "HEAD") == 0)
                 method = "GET";
         for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
@@ -68,7 +71,7 @@ const struct route *route_find(const char *method, const char *path, uint64_t *r
                 if (strcmp(routes[i].method, method) == 0)
                         return &routes[i];
                 size_t n = strlen(allowed);
-                (void) snprintf(allowed + n, sizeof(allowed) - n, "%s%s", n ? ", " : "", routes[i].method);
+                (void) snprintf(allowed + n, ROUTE_ALLOWED_SIZE - n, "%s%s", n ? ", " : "", routes[i].method);
         }
         if (allowed[0])
                 problem_set(p, 405, "method-not-allowed", "this address takes %s", allowed);

@@ -32,8 +32,9 @@ struct route {
         uint32_t cost;  /* tokens of the user's bucket, with ROUTE_CHANGES */
 };
 
-/* NULL with a problem: 404, or 405. */
-const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id, struct problem *reterr);
+/* NULL with a problem: 404, or 405 with the methods that the address does take in @allowed. */
+const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id,
+                               char allowed[ROUTE_ALLOWED_SIZE], struct problem *reterr);
 bool route_takes_query(const struct route *route, const char *name);
 /* An action that answers this connection's input, or is about the lease it waits for. */
 void route_on_action(struct conn *c, const struct action *action);
@@ -50,6 +51,8 @@ void route_submit(struct conn *c, struct input *input, uint64_t *token, enum con
 
 /* ---- look.c ---- */
 void look_health(struct conn *c);
+void look_metrics(struct conn *c);
+void look_openapi(struct conn *c);
 void look_status(struct conn *c);
 void look_devices(struct conn *c);
 void look_queue(struct conn *c);

@@ -347,6 +347,14 @@ static struct conn *conn_of_token(const struct api_server *s, uint64_t token)
         return c && c->token == token ? c : NULL;
 }
 
+static void count_action(struct api_server *s, const struct action *a)
+{
+        const struct lease *lease =
+                a->kind == ACTION_GRANTED ? world_lease_by_id(s->host.world(s->host.ctx), a->lease_id) : NULL;
+
+        metrics_count(&s->metrics, a, lease ? lease->waited_ms : 0);
+}
+
 void api_server_on_actions(struct api_server *s, const struct action *actions, size_t n)
 {
         if (s->stopping)
@@ -354,6 +362,7 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
         for (size_t i = 0; i < n; i++) {
                 const struct action *a = &actions[i];
                 struct conn *asked = conn_of_token(s, a->token);
+                count_action(s, a);
                 if (asked && a->kind == ACTION_REFUSED)
                         buckets_charge(&s->refusals, asked->peer.uid, 1, s->host.now_ms(s->host.ctx));
                 if (asked)

@@ -239,7 +239,7 @@ static int begin(struct conf_sections *s, struct config *core, const char *secti
 {
         static const struct {
                 const char *word;
-                int kind;
+                enum conf_section kind;
                 bool is_group;
         } words[] = { { "user ", SECTION_PEOPLE, false },
                       { "group ", SECTION_PEOPLE, true },

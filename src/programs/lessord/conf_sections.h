@@ -15,6 +15,8 @@
 
 enum { CONF_NAME_SIZE = 64 };
 
+enum conf_section { SECTION_NONE, SECTION_PEOPLE, SECTION_CONTAINER };
+
 /* Row n of these is quotas[n] of the configuration. */
 struct conf_people {
         char name[CONF_NAME_SIZE]; /* as it stands there; a number where no name is */
@@ -27,7 +29,7 @@ struct conf_sections {
         uint32_t n_containers;
         struct container_rule *containers; /* room for CONTAINER_RULES_MAX, or NULL while there are none */
         char at[CONF_NAME_SIZE + 16];      /* the section that is being read */
-        enum { SECTION_NONE, SECTION_PEOPLE, SECTION_CONTAINER } kind;
+        enum conf_section kind;
         uint32_t seen; /* keys of it, a bit each */
 };
 

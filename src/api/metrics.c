@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/metrics.h"
+#include <inttypes.h>
+#include <string.h>
+#include "arbiter/ceiling.h"
+#include "arbiter/free.h"
+#include "arbiter/rank.h"
+#include "model/lease.h"
+
+/* Buckets of the wait before a grant. */
+static const struct {
+        uint32_t ms;
+        const char *le; /* in seconds */
+} wait_bounds[METRICS_WAITS_N - 1] = {
+        { 100, "0.1" },    { 1000, "1" },     { 5000, "5" },       { 30000, "30" },
+        { 120000, "120" }, { 600000, "600" }, { 3600000, "3600" }, { 14400000, "14400" }
+};
+
+void metrics_count(struct metrics *m, const struct action *a, uint64_t waited_ms)
+{
+        size_t bucket = 0;
+
+        if (a->kind < ACTION_KIND_N)
+                m->actions[a->kind]++;
+        if (a->kind != ACTION_GRANTED)
+                return;
+        while (bucket < METRICS_WAITS_N - 1 && waited_ms > wait_bounds[bucket].ms)
+                bucket++;
+        m->waits[bucket]++;
+        m->n_waits++;
+        m->waited_ms += waited_ms;
+}
+
+/* ---- the format ---- */
+
+static void family(struct strbuf *out, const char *name, const char *type, const char *help)
+{
+        strbuf_printf(out, "# HELP lessor_%s %s\n# TYPE lessor_%s %s\n", name, help, name, type);
+}
+
+/* A label's value: backslash, quote and newline are written with a backslash. */
+static void label(struct strbuf *out, const char *text)
+{
+        strbuf_puts(out, "\"");
+        for (const char *at = text; *at; at++) {
+                if (*at == '\n')
+                        strbuf_puts(out, "\\n");
+                else if (*at == '"' || *at == '\\')
+                        strbuf_printf(out, "\\%c", *at);
+                else
+                        strbuf_append(out, at, 1);
+        }
+        strbuf_puts(out, "\"");
+}
+
+static void plain(struct strbuf *out, const char *name, const char *help, uint64_t value)
+{
+        family(out, name, "gauge", help);
+        strbuf_printf(out, "lessor_%s %" PRIu64 "\n", name, value);
+}
+
+static void seconds(struct strbuf *out, const char *name, const char *help, uint64_t ms)
+{
+        family(out, name, "gauge", help);
+        strbuf_printf(out, "lessor_%s %" PRIu64 ".%03" PRIu64 "\n", name, ms / 1000, ms % 1000);
+}
+
+/* ---- the daemon ---- */
+
+static void write_daemon(struct strbuf *out, const struct api_health *h, uint32_t n_connections)
+{
+        static const char *const states[] = { "ok", "stale", "none", "mismatch" };
+
+        family(out, "build_info", "gauge", "The version that runs.");
+        strbuf_puts(out, "lessor_build_info{version=");
+        label(out, h->version);
+        strbuf_puts(out, "} 1\n");
+        seconds(out, "start_time_seconds", "When the daemon started, since 1970.", h->started_wall_ms);
+        family(out, "gpu_state", "gauge", "What is seen of the driver: 1 for the state it is in.");
+        for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+                strbuf_printf(out, "lessor_gpu_state{state=\"%s\"} %d\n", states[i], strcmp(h->gpu, states[i]) == 0);
+        if (h->gpu_age_known)
+                seconds(out, "gpu_age_seconds", "Since the driver last answered.", h->gpu_age_ms);
+        plain(out, "degraded", "1: the journal was damaged or cannot be written; nothing is ended or taken back.",
+              h->degraded != NULL);
+        plain(out, "config_refused", "1: lessord.conf was not taken, the last good one counts.",
+              h->config_error != NULL);
+        plain(out, "hands_up", "1: lessor-warden is there.", h->hands && strcmp(h->hands, "ok") == 0);
+        plain(out, "connections", "Connections of clients.", n_connections);
+}
+
+/* ---- devices ---- */
+
+struct device_figure {
+        const char *name, *help;
+        bool (*get)(const struct view *v, uint32_t device, uint64_t *ret); /* false: not known */
+};
+
+static bool total(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = v->world->devices[d].total_bytes;
+        return *ret != 0;
+}
+
+static bool used(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = v->world->devices[d].used_bytes;
+        return v->world->devices[d].used_known;
+}
+
+static bool reserved(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        struct sums sums;
+
+        sums_of_device(v->world, d, &sums);
+        *ret = sums.reserved_bytes;
+        return true;
+}
+
+static bool committed(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = device_committed_bytes(v->world, d);
+        return true;
+}
+
+static bool free_of(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = device_free_bytes(v->world, d);
+        return true;
+}
+
+static bool ceiling(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = device_ceiling_bytes(v->world, d, NULL);
+        return true;
+}
+
+static bool unattributed(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = device_unattributed_bytes(v->world, d);
+        return v->world->devices[d].used_known;
+}
+
+static bool of_strangers(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = 0;
+        for (uint32_t i = 0; i < v->world->n_holders; i++) {
+                const struct holder *h = &v->world->holders[i];
+                if (h->kind != HOLDER_STRANGER || h->device != d)
+                        continue;
+                if (!h->used_known)
+                        return false;
+                *ret += h->used_bytes;
+        }
+        return true;
+}
+
+static bool usable(const struct view *v, uint32_t d, uint64_t *ret)
+{
+        *ret = device_is_usable(&v->world->devices[d]);
+        return true;
+}
+
+static const struct device_figure figures[] = {
+        { "device_usable", "1: leases can be granted on it.", usable },
+        { "device_total_bytes", "Physical memory.", total },
+        { "device_used_bytes", "Memory in use, as the driver reports it.", used },
+        { "device_reserved_bytes", "Promised to leases, display and claims.", reserved },
+        { "device_committed_bytes", "Used, plus promised and not yet taken.", committed },
+        { "device_free_bytes", "What could be granted now.", free_of },
+        { "device_ceiling_bytes", "What can ever be granted.", ceiling },
+        { "device_stranger_bytes", "Used by processes without a lease.", of_strangers },
+        { "device_unattributed_bytes", "Used, and by nobody the driver lists.", unattributed },
+};
+
+static void write_devices(struct strbuf *out, const struct view *v)
+{
+        const struct world *w = v->world;
+        uint64_t value;
+
+        for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+                family(out, figures[i].name, "gauge", figures[i].help);
+                for (uint32_t d = 0; d < w->n_devices; d++) {
+                        if (w->devices[d].health == DEVICE_ABSENT || !figures[i].get(v, d, &value))
+                                continue;
+                        strbuf_printf(out, "lessor_%s{uuid=", figures[i].name);
+                        label(out, w->devices[d].uuid);
+                        strbuf_puts(out, ",name=");
+                        label(out, w->devices[d].name);
+                        strbuf_printf(out, "} %" PRIu64 "\n", value);
+                }
+        }
+}
+
+/* ---- leases, queue, users ---- */
+
+static void write_leases(struct strbuf *out, const struct view *v)
+{
+        const struct world *w = v->world;
+        uint32_t states[LEASE_STATE_N] = { 0 }, waiting[PRIORITY_FILLER + 1] = { 0 };
+        uint64_t longest_ms = 0;
+
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && w->leases[i].state < LEASE_STATE_N)
+                        states[w->leases[i].state]++;
+        for (uint32_t i = 0; i < w->n_entries; i++) {
+                const struct entry *e = &w->entries[i];
+                if (e->kind == ENTRY_NONE || e->priority > PRIORITY_FILLER)
+                        continue;
+                uint64_t waited_ms = entry_waited_ms(e, v->now_ms);
+                waiting[e->priority]++;
+                longest_ms = waited_ms > longest_ms ? waited_ms : longest_ms;
+        }
+        family(out, "leases", "gauge", "Leases by state.");
+        for (unsigned s = LEASE_QUEUED; s < LEASE_ENDED; s++)
+                strbuf_printf(out, "lessor_leases{state=\"%s\"} %" PRIu32 "\n", lease_state_name((enum lease_state) s),
+                              states[s]);
+        family(out, "queue_entries", "gauge", "Who waits, by priority.");
+        for (unsigned p = PRIORITY_URGENT; p <= PRIORITY_FILLER; p++)
+                strbuf_printf(out, "lessor_queue_entries{priority=\"%s\"} %" PRIu32 "\n", priority_name(p), waiting[p]);
+        seconds(out, "queue_longest_wait_seconds", "How long the one has waited that waits longest.", longest_ms);
+}
+
+static void write_users(struct strbuf *out, const struct view *v)
+{
+        const struct world *w = v->world;
+
+        family(out, "user_reserved_bytes", "gauge", "What the leases of a user hold.");
+        for (uint32_t i = 0; i < w->n_users; i++) {
+                if (!w->users[i].in_use || w->users[i].n_leases == 0)
+                        continue;
+                const char *name = user_names_get(v->names, w->users[i].uid);
+                strbuf_printf(out, "lessor_user_reserved_bytes{uid=\"%" PRIu32 "\",user=", w->users[i].uid);
+                label(out, name ? name : "");
+                strbuf_printf(out, "} %" PRIu64 "\n", w->users[i].held_bytes);
+        }
+}
+
+/* ---- since the start ---- */
+
+static void write_counters(struct strbuf *out, const struct metrics *m)
+{
+        uint64_t so_far = 0;
+
+        family(out, "decisions_total", "counter",
+               "What was decided since the daemon started, by kind (lessor events).");
+        for (unsigned k = ACTION_NONE + 1; k < ACTION_KIND_N; k++)
+                if (k != ACTION_READ)
+                        strbuf_printf(out, "lessor_decisions_total{kind=\"%s\"} %" PRIu64 "\n",
+                                      action_kind_name((enum action_kind) k), m->actions[k]);
+        family(out, "looks_ordered_total", "counter", "Looks at a device that a decision needed at once.");
+        strbuf_printf(out, "lessor_looks_ordered_total %" PRIu64 "\n", m->actions[ACTION_READ]);
+        family(out, "grant_wait_seconds", "histogram", "How long what was granted had waited.");
+        for (size_t i = 0; i < METRICS_WAITS_N - 1; i++) {
+                so_far += m->waits[i];
+                strbuf_printf(out, "lessor_grant_wait_seconds_bucket{le=\"%s\"} %" PRIu64 "\n", wait_bounds[i].le,
+                              so_far);
+        }
+        strbuf_printf(out, "lessor_grant_wait_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n", m->n_waits);
+        strbuf_printf(out, "lessor_grant_wait_seconds_sum %" PRIu64 ".%03" PRIu64 "\n", m->waited_ms / 1000,
+                      m->waited_ms % 1000);
+        strbuf_printf(out, "lessor_grant_wait_seconds_count %" PRIu64 "\n", m->n_waits);
+}
+
+void metrics_write(struct strbuf *out, const struct metrics *m, const struct view *v, const struct api_health *health,
+                   uint32_t n_connections)
+{
+        write_daemon(out, health, n_connections);
+        write_devices(out, v);
+        write_leases(out, v);
+        write_users(out, v);
+        write_counters(out, m);
+}
