@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may speak to the hands, and what they make of what is no message (security S01, S22): the connection ends, nothing is done."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -59,7 +60,8 @@ def test_anything_that_is_no_message_ends_the_connection_and_nothing_is_done(thi
         warden.start()
         brain = warden.brain.greet()
         brain.send(data)
-        brain.order(SIGNAL, target.pid, int(signal.SIGTERM))  # what comes after it is not heard
+        with contextlib.suppress(BrokenPipeError):  # hung up already
+            brain.order(SIGNAL, target.pid, int(signal.SIGTERM))  # what comes after it is not heard
         while (kind := brain.hear()) is not None:
             assert kind != OUTCOME, (i, data)
         another_version = len(data) >= 4 and data[:2] != header(0)[:2]
