@@ -282,11 +282,15 @@ static enum carry_said check_and_act(struct carry *c, const struct warden_order 
 
 enum carry_said carry_order(struct carry *c, const struct warden_order *o, struct warden_answer *ret)
 {
-        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
-                if (c->book.slots[i].state != BOOK_FREE && c->book.slots[i].order.order_id == o->order_id) {
-                        *ret = c->book.slots[i].answer;
-                        return c->book.slots[i].state == BOOK_RUNNING ? CARRY_HELD : CARRY_ANSWERED;
-                }
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++) {
+                const struct book_slot *slot = &c->book.slots[i];
+                if (slot->state == BOOK_FREE || slot->order.order_id != o->order_id)
+                        continue;
+                /* A brain whose journal began anew counts from 1 again: that is another order. */
+                bool same = slot->order.verb == o->verb && same_subject(&slot->order, o);
+                *ret = same ? slot->answer : answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
+                return same && slot->state == BOOK_RUNNING ? CARRY_HELD : CARRY_ANSWERED;
+        }
         if (!rate_take(&c->rate, c->settings->rate_per_s, c->settings->burst, clock_now_ms())) {
                 c->n_refused_for_rate++; /* a line for each would only move the flood to the log */
                 *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_RATE, 0);

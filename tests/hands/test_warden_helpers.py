@@ -146,6 +146,14 @@ def test_helper_that_died_with_its_warden_is_lost_too(middle):
     assert [(o.order_id, o.why) for o in warden.brain.greet().outcomes] == [(order, "lost")]
 
 
+def test_order_id_that_is_taken_by_another_order_is_refused_and_gets_no_others_outcome(middle, things):
+    """A brain whose journal began anew counts from 1 again."""
+    warden, _, order = middle
+    other = things.target()
+    assert warden.brain.ask(KILL_TREE, other.pid, order_id=order) == ("blocked", "busy")
+    assert other.lives() and other.signals() == []
+
+
 # ---- the folder ----
 
 def slot_file(warden):
