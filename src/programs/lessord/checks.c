@@ -16,7 +16,7 @@ int check_config(const struct options *options, const struct paths *paths)
 
         conf_defaults(&conf);
         if (conf_load(path, options->conf != NULL, &conf, &err) < 0) {
-                log_error("%s", err.msg);
+                (void) fprintf(stderr, "%s\n", err.msg); /* FILE:LINE: words, as editors understand it */
                 return EXIT_REFUSED;
         }
         if (options->print)
