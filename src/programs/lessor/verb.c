@@ -43,8 +43,8 @@ static const char lease_release_more[] =
         "A second release of the same lease says how it ended, and exits with 1." LEASE_CODES;
 
 static const struct verb lease_verbs[] = {
-        { "lease acquire", "--vram SIZE [OPTION]…", "ask for memory, wait, print the lease's id", acquire_options,
-          acquire_more, false, verb_acquire_main, .shared = ask_options },
+        { "lease acquire", "--vram SIZE|--exclusive [OPTION]…", "ask for memory, wait, print the lease's id",
+          acquire_options, acquire_more, false, verb_acquire_main, .shared = ask_options },
         { "lease show", "[--json] ID", "one lease as it is now", json_options, lease_show_more, false, verb_show_main,
           .operands = "@leases" },
         { "lease renew", "[--json] ID", "heartbeat: keep a lease with --ttl alive", json_options, lease_renew_more,
