@@ -153,7 +153,8 @@ void hands_act(struct daemon *d, const struct action *a)
                 .pid = a->process.pid,
                 .start_ticks = a->process.start_ticks,
                 .owner_uid = a->uid,
-                .cgroup_id = a->hand == HAND_SIGNAL ? 0 : a->cgroup_id,
+                .pidfd_inode = owners_pidfd_inode(&d->roots, a->process),
+                .cgroup_id = a->cgroup_id, /* also of a signal: whoever is left of the tree later was given its grace */
                 .reason = a->why.rule,
         };
         struct hands_order *row = find_order(h, 0);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/log.h"
 #include "programs/lessord/owners.h"
@@ -195,6 +196,16 @@ void owners_sync(struct owners *o, const struct world *world, enum end_reason en
         for (uint32_t row = 0; row < o->n_rows; row++)
                 if (o->lease_id[row] == 0 && row_is_watched(o, world, row))
                         watch_row(o, world, row, end);
+}
+
+uint64_t owners_pidfd_inode(const struct owners *o, struct identity who)
+{
+        struct stat st;
+
+        for (uint32_t i = 0; i < o->n_watches; i++)
+                if (identity_equal(o->watches[i]->who, who))
+                        return fstat(o->watches[i]->pidfd, &st) == 0 ? (uint64_t) st.st_ino : 0;
+        return 0;
 }
 
 void owners_close(struct owners *o)
