@@ -248,6 +248,7 @@ static void on_tick(uv_timer_t *timer)
         struct input tick = { .kind = INPUT_TICK };
         struct error err = { 0 };
 
+        log_catch_up();
         if (d->store_failed || !turn_is_settled(d))
                 return; /* what is due is due at the next one too */
         int r = journal_look(d->journal, &err);
