@@ -203,6 +203,18 @@ void ending_new_root(struct lease *lease)
                 lease->tree_kill_ms = 0; /* it was the old one's */
 }
 
+/* Decided, stored, and then the daemon died: whether the order left it nobody knows, and what came of it was told to nobody.
+ * A second SIGKILL harms nobody; none at all leaves a process that was to be ended for ever. A SIGTERM that never left is
+ * found out by the hands: to them the kill comes without its grace. */
+void ending_was_away(struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0)
+                        w->leases[i].tree_kill_ms = 0;
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                w->processes[i].kill_ms = 0;
+}
+
 void ending_owner_is_back(struct world *w, struct lease *lease)
 {
         if (!lease->ending || (lease->kill_at_end && lease->over_time))

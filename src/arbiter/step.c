@@ -92,6 +92,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
         actions_add(w, out, ACTION_RESTARTED)->why = (struct reason){ .rule = RULE_RESTARTED };
         reading_unconfirm(w);
         life_was_away(w, away_ms);
+        ending_was_away(w);
         if (!restart->rebooted)
                 return;
 

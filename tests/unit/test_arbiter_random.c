@@ -320,7 +320,8 @@ static bool is_its(const struct my_lease *lease, const struct my_process *p)
                (lease->cgroup != 0 && p->cgroup == lease->cgroup);
 }
 
-/* I3, and the order of things: SIGTERM, the grace, SIGKILL, each once unless the hands sent it back. */
+/* I3, and the order of things: SIGTERM, the grace, SIGKILL, each once unless the hands sent it back or a restart
+ * may have swallowed the kill. */
 static void check_order(struct sim *sim, const struct action *a)
 {
         struct my_lease *lease = lease_of(sim, a->lease_id);
@@ -1131,6 +1132,8 @@ static void something_happens(struct sim *sim)
                 for (uint32_t d = 0; d < sim->n_devices; d++)
                         sim->devices[d].fresh = false;
                 sim->eyes = false; /* the new eyes have not spoken yet */
+                for (uint32_t i = 0; i < PROCS; i++)
+                        sim->procs[i].n_kill = 0; /* it may have died with the daemon: once more */
                 step(sim, &input);
                 tell_eyes(sim, true);
         } else {

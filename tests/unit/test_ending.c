@@ -436,6 +436,30 @@ static void F44_restart_in_the_middle_goes_on_without_a_second_sigterm(void **st
         scene_end(&s);
 }
 
+/* It was decided and stored; then the daemon died before the hands were told, or before they answered. */
+static void F44_kill_that_a_restart_may_have_swallowed_is_ordered_again(void **state)
+{
+        (void) state;
+        static const uint64_t cgroups[] = { 0, 77 };
+        for (size_t i = 0; i < 2; i++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                struct run r = run(&s, (struct ask){ .slot_s = 100, .kill_at_end = true }, cgroups[i]);
+                uint32_t a = worker(&s, r.root, cgroups[i]);
+                scene_tick_to_s(&s, 101 + GRACE_S);
+                uint32_t kills = ordered_to(&s, r.root, SIGKILL) + ordered_to(&s, a, SIGKILL);
+                scene_restart(&s, (struct restart_facts){ 0 });
+                scene_eyes(&s, true);
+                scene_tick_to_s(&s, 103 + GRACE_S);
+                assert_int_equal(ordered_to(&s, r.root, SIGKILL) + ordered_to(&s, a, SIGKILL), 2 * kills);
+                assert_int_equal(ordered_to(&s, a, SIGTERM), 1);
+                scene_tick_to_s(&s, 100 + GRACE_S + GIVE_UP_S);
+                assert_int_equal(scene_count_rule(&s, 0, r.lease, RULE_UNKILLABLE), 0);
+                scene_end(&s);
+        }
+}
+
 static void who_was_not_seen_again_since_a_restart_is_not_ended_yet(void **state)
 {
         (void) state;
@@ -748,6 +772,7 @@ int main(void)
                 cmocka_unit_test(I3_others_are_never_touched),
                 cmocka_unit_test(S25_in_any_doubt_nothing_is_ordered_and_later_it_goes_on),
                 cmocka_unit_test(F44_restart_in_the_middle_goes_on_without_a_second_sigterm),
+                cmocka_unit_test(F44_kill_that_a_restart_may_have_swallowed_is_ordered_again),
                 cmocka_unit_test(who_was_not_seen_again_since_a_restart_is_not_ended_yet),
                 cmocka_unit_test(F48_process_that_ended_meanwhile_is_never_ordered_against),
                 cmocka_unit_test(I4_what_could_not_be_tried_is_tried_again_and_is_no_strike),
