@@ -21,8 +21,6 @@ void ask_change(struct conn *c)
         change.uid = c->peer.uid;
         change.is_admin = c->peer.is_admin;
         change.quota = limits_row(c);
-        if (change.pin_ms == CHANGE_PIN_LONGEST)
-                change.pin_ms = change.is_admin ? 0 : config_quota(&route_world(c)->config, change.quota).pin_max_ms;
         conn_view(c, &v);
         c->before = view_lease(&v, lease);
         input.change = change;

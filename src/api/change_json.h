@@ -6,6 +6,5 @@
 #include "model/input.h"
 
 /* Fills what, priority, slot_ms and pin_ms of @ret. A pin without a span ("pin": true) is CHANGE_PIN with pin_ms
- * CHANGE_PIN_LONGEST: as long as the caller may. */
-#define CHANGE_PIN_LONGEST UINT64_MAX
+ * CHANGE_PIN_LONGEST. */
 int change_json_parse(const char *data, size_t n, struct change *ret, struct problem *reterr);

@@ -68,9 +68,18 @@ static bool may_be_urgent(const struct world *w, const struct change *c, const s
         return why->rule == RULE_NONE;
 }
 
+/* 0 = without an end. */
+static uint64_t pin_after(const struct world *w, const struct change *c)
+{
+        if (c->pin_ms != CHANGE_PIN_LONGEST)
+                return c->pin_ms;
+        return c->is_admin ? 0 : config_quota(&w->config, c->quota).pin_max_ms;
+}
+
 static bool may_pin(struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
 {
         struct quota quota = config_quota(&w->config, c->quota);
+        uint64_t pin_ms = pin_after(w, c);
         uint32_t n = 0;
 
         if (!lease_state_holds((enum lease_state) lease->state)) {
@@ -87,7 +96,7 @@ static bool may_pin(struct world *w, const struct change *c, const struct lease 
                 return true;
         if (n >= quota.pins_max)
                 *why = (struct reason){ .rule = RULE_LIMIT_PINS, .limit = quota.pins_max };
-        else if (quota.pin_max_ms != 0 && (c->pin_ms == 0 || c->pin_ms > quota.pin_max_ms))
+        else if (quota.pin_max_ms != 0 && (pin_ms == 0 || pin_ms > quota.pin_max_ms))
                 *why = (struct reason){ .rule = RULE_LIMIT_PIN_TIME, .start_ms = quota.pin_max_ms };
         return why->rule == RULE_NONE;
 }
@@ -130,8 +139,9 @@ static void set_pin(struct world *w, const struct change *c, struct lease *lease
 
         if (!h)
                 return;
+        uint64_t pin_ms = pin_after(w, c);
         h->pinned = (c->what & CHANGE_PIN) != 0;
-        h->pin_end_ms = h->pinned && c->pin_ms != 0 ? u64_add_sat(w->now_ms, c->pin_ms) : 0;
+        h->pin_end_ms = h->pinned && pin_ms != 0 ? u64_add_sat(w->now_ms, pin_ms) : 0;
 }
 
 void change_step(struct world *w, const struct change *c, struct actions *out)

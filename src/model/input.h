@@ -66,6 +66,8 @@ enum change_what {
         CHANGE_ALL = (1 << 5) - 1,
 };
 
+#define CHANGE_PIN_LONGEST UINT64_MAX /* pin_ms: as long as the caller may */
+
 struct change {
         uint64_t token;
         uint64_t lease_id;

@@ -496,6 +496,36 @@ static void pins_have_limits(void **state)
         scene_end(&s);
 }
 
+/* What that is, the core says under the configuration that counts when it decides: a replay under another one differs. */
+static void pin_as_long_as_one_may_is_what_the_configuration_says_then(void **state)
+{
+        (void) state;
+        static const struct change longest = { .what = CHANGE_PIN, .pin_ms = CHANGE_PIN_LONGEST };
+        struct change admins = longest;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(2) });
+        scene_change(&s, a, longest);
+        assert_changed(&s);
+        assert_bytes(holder(&s, a)->pin_end_ms, SCENE_START_MS + HOURS(24));
+        s.config.pin_max_ms = HOURS(1);
+        scene_config(&s);
+        scene_change(&s, a, longest);
+        assert_changed(&s);
+        assert_bytes(holder(&s, a)->pin_end_ms, SCENE_START_MS + HOURS(1));
+        s.config.pin_max_ms = 0; /* also without an end */
+        scene_config(&s);
+        scene_change(&s, a, longest);
+        assert_true(holder(&s, a)->pinned && holder(&s, a)->pin_end_ms == 0);
+        s.config.pin_max_ms = HOURS(1);
+        scene_config(&s);
+        admins.is_admin = true;
+        scene_change(&s, a, admins);
+        assert_true(holder(&s, a)->pinned && holder(&s, a)->pin_end_ms == 0);
+        scene_end(&s);
+}
+
 static void pin_runs_out_by_itself_and_is_told(void **state)
 {
         (void) state;
@@ -685,6 +715,7 @@ int main(void)
                 cmocka_unit_test(backfill_keeps_its_word_while_its_head_waits),
                 cmocka_unit_test(backfill_without_a_slot_may_be_given_one),
                 cmocka_unit_test(pins_have_limits),
+                cmocka_unit_test(pin_as_long_as_one_may_is_what_the_configuration_says_then),
                 cmocka_unit_test(pin_runs_out_by_itself_and_is_told),
                 cmocka_unit_test(who_waits_is_told_when_a_pin_takes_what_he_needs),
                 cmocka_unit_test(pin_ends_with_its_lease_and_not_with_its_memory),
