@@ -10,6 +10,14 @@ void world_init(struct world *world, const struct config *config)
         world->next_action_id = 1;
 }
 
+#define TABLE(name) sizeof(((struct world *) 0)->name)
+_Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
+                               TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) +
+                               TABLE(holders_on) + TABLE(holders_of) ==
+                       sizeof(struct world),
+               "another table: world_copy() has to take it along, or world_index() to make it anew");
+#undef TABLE
+
 void world_copy(struct world *to, const struct world *from)
 {
         memcpy(to, from, offsetof(struct world, devices));
