@@ -21,14 +21,17 @@ json_t *view_u64_or_null(bool known, uint64_t n)
         return known ? view_u64(n) : json_null();
 }
 
-json_t *view_text_or_null(const char *text)
+json_t *view_text(const char *text)
 {
         char safe[512];
 
-        if (!text || text[0] == '\0')
-                return json_null();
         json_t *plain = json_string(text); /* NULL where it is not UTF-8 */
         return plain ? plain : json_string(text_escape(text, strlen(text), safe, sizeof(safe)));
+}
+
+json_t *view_text_or_null(const char *text)
+{
+        return text && text[0] != '\0' ? view_text(text) : json_null();
 }
 
 json_t *view_wall_time(uint64_t wall_ms)

@@ -31,7 +31,8 @@ bool view_shows_detail(const struct view *v, uint32_t owner_uid);
 
 json_t *view_u64(uint64_t n); /* above 2^63-1: that */
 json_t *view_u64_or_null(bool known, uint64_t n);
-json_t *view_text_or_null(const char *text);                /* NULL or "" → null; not UTF-8 → escaped */
+json_t *view_text(const char *text);                        /* not UTF-8 (a path may be anything) → escaped */
+json_t *view_text_or_null(const char *text);                /* the same; NULL or "" → null */
 json_t *view_time(const struct view *v, uint64_t world_ms); /* 0 → null */
 json_t *view_wall_time(uint64_t wall_ms);
 json_t *view_lease_id(uint64_t lease_id);                             /* 0 → null */

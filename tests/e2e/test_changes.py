@@ -244,6 +244,26 @@ def test_reload_takes_all_of_it_or_nothing(bare):
     assert bare.get("/api/status").json["config_error"] is None
 
 
+def test_configuration_that_is_not_utf8_is_told_and_hides_nothing(bare):
+    """What is wrong with a file is quoted in status; a byte of it that is no UTF-8 must not take status away."""
+    bare.start()
+    path = os.path.join(bare.home, "lessord.conf")
+    with open(path, "wb") as file:
+        file.write(b"poll = caf\xe9\n")
+    a = bare.request("POST", "/api/reload")
+    assert a.status == 422 and a.problem == "bad-config" and "lessord.conf:1" in a.json["detail"], a
+    for address, field in (("/api/status", "config_error"), ("/api/config", "error")):
+        a = bare.get(address)
+        assert a.status == 200 and "lessord.conf:1" in a.json[field], a
+
+    os.rename(path, path := os.path.join(os.fsencode(bare.dir), b"caf\xe9.conf"))
+    with open(path, "wb") as file:
+        file.write(b"poll = 2s\n")
+    assert bare.stop() == 0
+    bare.start("--config", path)
+    assert "caf" in bare.get("/api/config").json["file"] and key(bare, "poll") == "2s"
+
+
 def test_reload_of_what_is_set_up_once_is_refused_by_name(bare):
     bare.conf("poll = 1s\n")
     bare.start()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the API sees of the configuration, and reading it again. */
 #include <jansson.h>
+#include "api/view.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/host_conf.h"
 #include "programs/lessord/reload.h"
@@ -41,9 +42,9 @@ json_t *host_config_json(void *ctx)
         for (size_t i = 0; list && conf_show(&d->conf, i, &key); i++)
                 (void) json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", key.name, "value",
                                                              key.value, "default", key.otherwise, "help", key.help));
-        return json_pack("{s:s, s:s, s:s?, s:o, s:o}", "file", reload_path(d), "from",
-                         reload_source_name(d->conf_source), "error", d->conf_error[0] ? d->conf_error : NULL, "keys",
-                         list, "sections", sections(d));
+        return json_pack("{s:o, s:s, s:o, s:o, s:o}", "file", view_text(reload_path(d)), "from",
+                         reload_source_name(d->conf_source), "error", view_text_or_null(d->conf_error), "keys", list,
+                         "sections", sections(d));
 }
 
 int host_reload(void *ctx, struct error *err)
