@@ -163,15 +163,16 @@ def test_S03_allowed_container_has_the_rights_of_its_section_only(bare, containe
     bare.start()
     bare.ask("1G", mode="now", name="secret")
     answers = container.ask(lease(priority=4), lease(priority=3), ["GET", "/api/leases/L1", None], ["DELETE", "/api/leases/L1", None],
-                            ["POST", "/api/leases/L1/renew", {}], ["PATCH", "/api/leases/L2", {"priority": 3}],
+                            ["POST", "/api/leases/L1/renew", {}], ["PATCH", "/api/leases/L2", {"priority": 3}], ["POST", "/api/plan", {"bytes": "100M", "priority": 3}],
                             ["POST", "/api/reload", None], ["DELETE", "/api/leases/L2", None])
-    made, above, seen, deleted, renewed, changed, reloaded, ended = answers
+    made, above, seen, deleted, renewed, changed, planned, reloaded, ended = answers
     assert made[0] == 201 and made[1]["uid"] == ALICE and made[1]["priority"] == 4, made
     assert above[0] == 403 and above[1]["type"].endswith(":priority-ceiling") and "[container webui]" in above[1]["detail"]
     assert seen[0] == 200 and not seen[1].get("name") and not seen[1].get("binding")
     for status, answer in (deleted, renewed):
         assert status == 403 and answer["type"].endswith(":not-owner"), answer
     assert changed[0] == 403 and changed[1]["type"].endswith(":priority-ceiling"), changed
+    assert planned[0] == 403 and planned[1]["type"].endswith(":priority-ceiling"), planned
     assert reloaded[0] == 403 and reloaded[1]["type"].endswith(":not-admin"), reloaded
     assert ended[0] == 200
     assert [x["id"] for x in bare.leases()] == ["L1"]
