@@ -76,6 +76,7 @@ struct conn {
         bool counts_as_waiting;
         bool asleep;        /* suspended in libmicrohttpd */
         bool dead;          /* the client left, or was dropped */
+        bool shut_out;      /* it is dropped once its input, which is under way, is answered */
         bool wants_settled; /* asleep until host->settled() */
 
         /* the request */

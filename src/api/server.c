@@ -302,6 +302,16 @@ static bool stays_inside(struct peer *peer, const struct api_limits *limits)
         return false;
 }
 
+/* What its input makes is known only then, and has to be given up with it: a lease that nobody was told of would have nobody
+ * to end it. */
+static void shut_out(struct conn *c)
+{
+        if (c->token != 0)
+                c->shut_out = true;
+        else
+                conn_drop(c);
+}
+
 void api_server_set_limits(struct api_server *s, const struct api_limits *limits)
 {
         s->requests.per_s = limits->requests_per_s;
@@ -311,7 +321,7 @@ void api_server_set_limits(struct api_server *s, const struct api_limits *limits
         s->options.rules.engine_socket = limits->engine_socket;
         for (uint32_t i = 0; i < s->options.connections_max; i++)
                 if (s->conns[i] && s->conns[i]->peer.in_container && !stays_inside(&s->conns[i]->peer, limits))
-                        conn_drop(s->conns[i]);
+                        shut_out(s->conns[i]);
 }
 
 void api_server_stop(struct api_server *s)
@@ -367,6 +377,8 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
                         buckets_charge(&s->refusals, asked->peer.uid, 1, s->host.now_ms(s->host.ctx));
                 if (asked)
                         route_on_action(asked, a);
+                if (asked && asked->shut_out)
+                        conn_drop(asked);
                 if (a->kind == ACTION_READ)
                         continue;
                 for (uint32_t slot = 0; slot < s->options.connections_max; slot++) {
@@ -413,4 +425,6 @@ void api_server_on_refused(struct api_server *s, uint64_t token, int code, const
         else
                 problem_set(&p, 503, "store-unavailable", "nothing was changed: %s; try again", words);
         conn_reply_problem(c, &p, NULL);
+        if (c->shut_out)
+                conn_drop(c);
 }

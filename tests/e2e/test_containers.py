@@ -10,7 +10,9 @@ import http.server
 import json
 import os
 import secrets
+import signal
 import socketserver
+import sqlite3
 import subprocess
 import threading
 
@@ -79,6 +81,14 @@ class Container:
         assert r.returncode == 0, r.stderr
         answers = json.loads(r.stdout)
         return answers[0] if len(answers) == 1 else answers
+
+    def run(self, code, *args):
+        """Python code that goes on inside, with a pipe to and from it."""
+        script = 'echo $$ > "$1/cgroup.procs" && shift && exec unshare --pid --fork /usr/bin/python3 -c "$@"'
+        p = subprocess.Popen(["sh", "-c", script, "sh", self.cgroup, code, self.place.socket, *args], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+        self.place.started.append(p)
+        return p
 
     def remove(self):
         for folder in reversed(self.folders):
@@ -199,6 +209,35 @@ def test_S03_section_that_is_taken_away_shuts_the_door_without_a_restart(bare, c
     bare.conf("")
     assert bare.request("POST", "/api/reload").status == 200
     assert container.ask(STATUS)[0] == 403
+
+
+def test_S03_lease_under_way_when_its_section_is_taken_away_is_given_up(bare, container):
+    """The disk is slow, the request is being written, and a reload shuts the container out: nobody is left to be told of the
+    lease, which would live as long as a connection that is gone."""
+    bare.conf(f"[container webui]\nid = {container.id}\nuid = {ALICE}\n")
+    bare.start()
+    bare.conf("")
+    disk = sqlite3.connect(os.path.join(bare.home, "journal.db"), isolation_level=None)
+    disk.execute("BEGIN IMMEDIATE")
+    body = json.dumps({"bytes": "100M", "mode": "now", "bind": {"to": "connection"}})
+    request = ("POST /api/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+               f"Content-Length: {len(body)}\r\n\r\n{body}")
+    client = container.run("import socket,sys\n"
+                           "s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(sys.argv[2].encode())\n"
+                           "print('sent', flush=True)\n"
+                           "while s.recv(4096): pass\n"
+                           "print('closed', flush=True)\n"
+                           "sys.stdin.read()\n", request)
+    assert client.stdout.readline() == "sent\n"
+    for _ in range(3):  # turns of the loop: it is read, decided and waits for the disk
+        assert bare.get("/healthz").status == 200
+    bare.daemon.send_signal(signal.SIGHUP)
+    until("it was read", lambda: "event=reloaded" in bare.log())
+    disk.execute("COMMIT")
+    disk.close()
+    assert client.stdout.readline() == "closed\n"
+    until("its lease is gone", lambda: bare.leases() == [])
+    client.communicate("")
 
 
 # ---- the engine is asked ----
