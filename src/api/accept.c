@@ -50,12 +50,25 @@ static uint32_t counts_as(const struct conn *c)
         return c->peer.in_container ? c->peer.uid : c->peer.kernel_uid;
 }
 
+/* A container that is refused, or asked about first, is nobody's yet: all of its own, also those that were let in, and those
+ * of no other. A user makes as many containers as he likes, so all of a user's are one. */
+static bool is_same_container(const struct container_place *a, const struct container_place *b)
+{
+        return a->of_user ? b->of_user && a->user_uid == b->user_uid : strcmp(a->id, b->id) == 0;
+}
+
 static uint32_t count_like(const struct api_server *s, const struct conn *c)
 {
+        bool is_nobodys = c->peer.place.id[0] != '\0' && !c->peer.in_container;
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < s->options.connections_max; i++)
-                n += s->conns[i] && s->conns[i]->listener == c->listener && counts_as(s->conns[i]) == counts_as(c);
+        for (uint32_t i = 0; i < s->options.connections_max; i++) {
+                const struct conn *other = s->conns[i];
+                if (!other || other->listener != c->listener)
+                        continue;
+                n += is_nobodys ? is_same_container(&c->peer.place, &other->peer.place)
+                                : counts_as(other) == counts_as(c);
+        }
         return n;
 }
 
@@ -68,7 +81,7 @@ static const char *no_room_for(const struct api_server *s, const struct conn *c)
                 return "all connections are taken (the last one is kept for an administrator); close idle ones or try "
                        "again";
         if (count_like(s, c) >= s->options.per_uid_max)
-                return "this user has too many connections open; close some";
+                return "this user, or this container, has too many connections open; close some";
         return NULL;
 }
 

@@ -377,22 +377,52 @@ def test_S03_callers_of_one_container_do_not_use_up_the_questions_about_others(b
     engine.behave = hang
     bare.conf(f"engine_socket = {engine.server_address}\n[container any]\nname = webui\nuid = {ALICE}\n")
     bare.start()
-    script = 'echo $$ > "$1/cgroup.procs" && exec unshare --pid --fork /usr/bin/python3 -c "$2" "$3"'
     many = ("import socket,sys\n"
             "held=[socket.socket(socket.AF_UNIX) for _ in range(40)]\n"
             "for s in held: s.connect(sys.argv[1])\n"
             "held[-1].sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')\n"
             "print(held[-1].recv(4096).decode(), flush=True)\n"
             "sys.stdin.read()\n")
-    crowd = subprocess.Popen(["sh", "-c", script, "sh", container.cgroup, many, bare.socket], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True)
-    bare.started.append(crowd)
+    crowd = container.run(many)
     assert crowd.stdout.readline().startswith("HTTP/1.1 403")  # the last of them is not asked about
     other = Container(bare)
     try:
         engine.known[other.id], engine.behave = docker("webui"), None
         assert other.ask(STATUS)[0] == 200
         assert engine.asked.count(f"/containers/{container.id}/json") == 8
+    finally:
+        crowd.communicate("")
+        other.remove()
+
+
+def test_S03_containers_are_counted_each_by_itself(bare, container, engine):
+    """256 connections of one that nobody allowed leave room for another that has to be asked about; and one that is let in
+    after the question has no more than 256 either."""
+    engine.known[container.id] = docker("other")
+    bare.conf(f"engine_socket = {engine.server_address}\n[container any]\nname = webui\nuid = {ALICE}\n")
+    bare.start()
+    many = ("import socket,sys\n"
+            "ask = b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'\n"
+            "held, codes = [], []\n"
+            "for _ in range(260):\n"
+            "    s = socket.socket(socket.AF_UNIX)\n"
+            "    s.connect(sys.argv[1])\n"
+            "    s.setblocking(sys.argv[2] == 'ask')\n"
+            "    held.append(s)\n"
+            "    if sys.argv[2] == 'ask':\n"
+            "        try: s.sendall(ask)\n"
+            "        except BrokenPipeError: pass\n"
+            "        codes.append(s.recv(4096).split()[1].decode())\n"
+            "print(codes.count('200'), codes.count('429'), flush=True)\n"
+            "sys.stdin.read()\n")
+    crowd = container.run(many, "hold")
+    assert crowd.stdout.readline() == "0 0\n"
+    other = Container(bare)
+    try:
+        engine.known[other.id] = docker("webui")
+        friends = other.run(many, "ask")
+        assert friends.stdout.readline() == "256 4\n"
+        friends.communicate("")
     finally:
         crowd.communicate("")
         other.remove()
