@@ -51,19 +51,19 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-def test_body_that_is_no_object_is_refused(shared, body):
+def test_F87_body_that_is_no_object_is_refused(shared, body):
     a = shared.request("POST", "/api/leases", body)
     assert a.status == 400 and a.problem == "bad-json", a
     assert shared.leases() == []
 
 
-def test_body_nested_a_thousandfold_is_refused_and_the_daemon_lives(shared):
+def test_F87_body_nested_a_thousandfold_is_refused_and_the_daemon_lives(shared):
     a = shared.request("POST", "/api/leases", "[" * 60000)
     assert a.status == 400 and a.problem == "bad-json"
     assert shared.get("/healthz").status == 200
 
 
-def test_body_at_its_limit_is_read_and_one_byte_more_is_refused(shared):
+def test_S07_body_at_its_limit_is_read_and_one_byte_more_is_refused(shared):
     body = '{"bytes":"x"}'
     fits = body + " " * (65536 - len(body))
     a = shared.request("POST", "/api/leases", fits)
@@ -138,7 +138,7 @@ FRAMINGS = {
 
 
 @pytest.mark.parametrize("text", FRAMINGS.values(), ids=FRAMINGS.keys())
-def test_ambiguous_framing_is_refused_and_closed(shared, text):
+def test_F88_ambiguous_framing_is_refused_and_closed(shared, text):
     got = talk(shared, text)
     assert got == b"" or got.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4")), got
     # (libmicrohttpd 0.9.75 says the head of its own refusals twice; never more, and never anything but the refusal)
@@ -147,20 +147,20 @@ def test_ambiguous_framing_is_refused_and_closed(shared, text):
     assert shared.leases() == [] and shared.queue() == []
 
 
-def test_chunked_body_means_the_same_as_one_with_a_length(place):
+def test_S06_chunked_body_means_the_same_as_one_with_a_length(place):
     body = b'{"bytes":"1G","mode":"now","bind":{"to":"heartbeat"}}'
     text = b"".join(b"1\r\n%c\r\n" % c for c in body) + b"0\r\n\r\n"
     got = talk(place, framed("Transfer-Encoding: chunked", "Connection: close", body=text))
     assert got.startswith(b"HTTP/1.1 201")
 
 
-def test_chunked_body_above_the_limit_is_refused(shared):
+def test_S07_chunked_body_above_the_limit_is_refused(shared):
     text = (b"1000\r\n" + b" " * 4096 + b"\r\n") * 17 + b"0\r\n\r\n"
     got = talk(shared, framed("Transfer-Encoding: chunked", "Connection: close", body=text))
     assert got.startswith(b"HTTP/1.1 413"), got
 
 
-def test_head_above_its_limit_is_refused_and_closed(shared):
+def test_S07_head_above_its_limit_is_refused_and_closed(shared):
     for big in (b"X: " + b"y" * 9000, b"\r\n".join(b"X%d: y" % i for i in range(80)), b"X: " + b"y" * 100000):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(60)
@@ -187,7 +187,7 @@ def test_bytes_that_are_no_request_of_ours_are_no_harm(shared, text):
     assert shared.get("/healthz").status == 200
 
 
-def test_slow_requests_are_closed_by_a_total_deadline_while_others_are_served(place):
+def test_F88_slow_requests_are_closed_by_a_total_deadline_while_others_are_served(place):
     slow = []
     for n in range(60):
         s = socket.socket(socket.AF_UNIX)

@@ -16,7 +16,7 @@ def gpu(place):
     return place.get("/healthz").json["gpu"]
 
 
-def test_driver_that_hangs_is_stale_grants_nothing_and_recovers(place):
+def test_F22_driver_that_hangs_is_stale_grants_nothing_and_recovers(place):
     first_eyes = place.eyes()
     assert len(first_eyes) == 1
     place.fault("nvml-hang")
@@ -38,7 +38,7 @@ def test_driver_that_hangs_is_stale_grants_nothing_and_recovers(place):
     assert [e["rule"] for e in place.events() if e["kind"] == "eyes"][-1] == "eyes-back"
 
 
-def test_driver_that_hangs_from_the_start_does_not_keep_the_door_shut(bare):
+def test_F22_driver_that_hangs_from_the_start_does_not_keep_the_door_shut(bare):
     bare.fault("nvml-hang")
     bare.start()
     health = bare.get("/healthz")
@@ -85,7 +85,7 @@ def test_machine_without_a_driver_is_served_and_says_so(bare):
 
 # ---- holders ----
 
-def test_memory_of_a_killed_holder_is_free_again_by_its_end(place):
+def test_F45_memory_of_a_killed_holder_is_free_again_by_its_end(place):
     holder = place.hog("1G")
     a = place.ask("1G", mode="now", bind={"to": "process", "pid": holder.pid})
     assert a.status == 201, a
@@ -99,7 +99,7 @@ def test_memory_of_a_killed_holder_is_free_again_by_its_end(place):
 
 # ---- the disk ----
 
-def test_full_disk_refuses_changes_and_recovers_when_there_is_room(place):
+def test_F76_full_disk_refuses_changes_and_recovers_when_there_is_room(place):
     place.ask("1G", mode="now")
     owner = place.sleeper()
     place.ask("512M", mode="now", bind={"to": "process", "pid": owner.pid})
@@ -129,7 +129,7 @@ def test_full_disk_refuses_changes_and_recovers_when_there_is_room(place):
             assert os.path.getsize(os.path.join(place.home, name)) > 0
 
 
-def test_journal_locked_by_somebody_refuses_changes_and_recovers(place):
+def test_F73_journal_locked_by_somebody_refuses_changes_and_recovers(place):
     place.ask("1G", mode="now")
     other = sqlite3.connect(os.path.join(place.home, "journal.db"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -66,7 +66,7 @@ def assert_books_are_exact(place, clients):
     assert {e["lease"] for e in place.queue()} == {i for i, x in leases.items() if x["state"] == "queued"}
 
 
-def test_daemon_killed_among_random_clients_keeps_exact_books(place):
+def test_F77_daemon_killed_among_random_clients_keeps_exact_books(place):
     seed = int(os.environ.get("LESSOR_FIRE_SEED") or 1)
     chance = random.Random(seed)
     clients = [Client(place, seed * 100 + n) for n in range(CLIENTS)]
@@ -201,7 +201,7 @@ def test_f75_first_page_that_is_overwritten_is_moved_aside_and_said(place):
 
 
 @pytest.mark.parametrize("name", ["clock", "journal.db"])
-def test_pipe_in_the_folder_does_not_hold_up_the_start(bare, name):
+def test_S12_pipe_in_the_folder_does_not_hold_up_the_start(bare, name):
     os.makedirs(bare.home, mode=0o700)
     os.mkfifo(os.path.join(bare.home, name), 0o600)
     bare.start()

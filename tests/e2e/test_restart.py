@@ -65,7 +65,7 @@ def test_owner_that_ended_meanwhile_has_no_lease_any_more(place):
     assert place.lease("L2").json["state"] == "active"
 
 
-def test_pid_that_was_given_to_somebody_else_is_not_the_owner(place):
+def test_F48_pid_that_was_given_to_somebody_else_is_not_the_owner(place):
     """The number alone is nobody: the start time decides."""
     owner = place.sleeper()
     place.ask("1G", mode="now", bind={"to": "process", "pid": owner.pid})

@@ -82,7 +82,7 @@ def test_stderr_has_only_what_the_command_wrote(place):
     assert place.lessor("run", "--vram", "100M", "--", "sh", "-c", "echo mine >&2").stderr == "mine\n"
 
 
-def test_environment_gains_lease_and_token_and_nothing_else(place):
+def test_S11_environment_gains_lease_and_token_and_nothing_else(place):
     printed = place.lessor("run", "--vram", "100M", "--", "env", "-0").stdout
     inside = dict(line.split("=", 1) for line in printed.split("\0") if line)
     gained = {k: v for k, v in inside.items() if place.env.get(k) != v}
@@ -91,7 +91,7 @@ def test_environment_gains_lease_and_token_and_nothing_else(place):
     assert set(place.env) <= set(inside)
 
 
-def test_arguments_arrive_as_they_are(place):
+def test_S11_arguments_arrive_as_they_are(place):
     words = ["", " ", "-x", "--", "--vram", "$(id)", "a\nb", "*", "ä", "'\""]
     shown = place.lessor("run", "--vram", "100M", "--", PYTHON, "-c", "import sys,json; print(json.dumps(sys.argv[1:]))", *words)
     assert json.loads(shown.stdout) == words
@@ -117,7 +117,7 @@ def facts(place, *words, **options):
     return json.loads(shown.stdout)
 
 
-def test_everything_inherited_stays_as_it_was(place, tmp_path):
+def test_S11_everything_inherited_stays_as_it_was(place, tmp_path):
     with open(tmp_path / "open", "w", encoding="utf-8") as file:
         options = {"cwd": tmp_path, "pass_fds": (file.fileno(),), "umask": 0o27,
                    "preexec_fn": lambda: (signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]),
@@ -127,7 +127,7 @@ def test_everything_inherited_stays_as_it_was(place, tmp_path):
     assert leased == plain
 
 
-def test_closed_stdin_stays_closed(place):
+def test_S11_closed_stdin_stays_closed(place):
     shown = subprocess.run(["sh", "-c", f'"{LESSOR}" run --vram 100M -- sh -c "ls -l /proc/self/fd/0 2>&1; true" <&-'],
                            env=place.env, stdout=subprocess.PIPE, text=True, check=True)
     assert "/dev/null" not in shown.stdout
@@ -380,7 +380,7 @@ def test_killed_program_frees_its_lease(place):
     place.free_is(3072 * MIB)
 
 
-def test_killed_wrapper_orphans_the_lease_until_the_program_ends(own):
+def test_F46_killed_wrapper_orphans_the_lease_until_the_program_ends(own):
     run = own.hog("left", "900M")
     lease = own.in_state("left", "active")
     pid = own.holds(900 * MIB)
@@ -412,7 +412,7 @@ def test_killed_wrapper_keeps_the_lease_of_a_program_that_has_no_memory_yet(own)
 
 
 @pytest.mark.parametrize("how", ["", "setsid"])
-def test_workers_that_outlive_the_command_keep_its_lease(own, how):
+def test_F54_workers_that_outlive_the_command_keep_its_lease(own, how):
     """The worker is re-parented, and with setsid in a session of its own, and still counts under the lease."""
     run = own.lessor("run", "--name", "boss", "--vram", "900M", "--", "sh", "-c",
                      f'{how} "{SIMGPU}" hog --alloc 900M >/dev/null 2>&1 & echo $!')
@@ -756,7 +756,7 @@ def where(two, n_bytes):
 
 @pytest.mark.parametrize("how", ["auto", "uuid", "index"])
 @pytest.mark.parametrize("nth", [0, 1])
-def test_memory_appears_on_the_granted_card(two, nth, how):
+def test_F27_memory_appears_on_the_granted_card(two, nth, how):
     uuid = two.card()[nth]["uuid"]
     run = two.hog("there", "600M", "--device", uuid, "--visible", how)
     lease = two.in_state("there", "active")

@@ -28,7 +28,7 @@ HEADERS = [
 
 
 @pytest.mark.parametrize("headers,status", HEADERS, ids=[json.dumps(h) for h, _ in HEADERS])
-def test_request_from_a_web_page_is_refused_whatever_it_asks(shared, headers, status):
+def test_S05_request_from_a_web_page_is_refused_whatever_it_asks(shared, headers, status):
     for method, path, body in (("GET", "/healthz", None), ("GET", "/api/status", None)):
         a = shared.request(method, path, body, headers)
         assert a.status == status, a
@@ -38,7 +38,7 @@ def test_request_from_a_web_page_is_refused_whatever_it_asks(shared, headers, st
         assert a.status == status and shared.leases() == []
 
 
-def test_two_hosts_are_refused(shared):
+def test_S05_two_hosts_are_refused(shared):
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(60)
     s.connect(shared.socket)
@@ -48,14 +48,14 @@ def test_two_hosts_are_refused(shared):
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"])
-def test_body_that_does_not_say_json_is_refused(shared, kind):
+def test_S05_body_that_does_not_say_json_is_refused(shared, kind):
     a = shared.request("POST", "/api/leases", '{"bytes":1}', {"Content-Type": kind})
     assert a.status == 415 and a.problem == "not-json" and shared.leases() == []
 
 
 # ---- the socket ----
 
-def test_socket_and_folder_belong_to_their_owner_alone(place):
+def test_S03_socket_and_folder_belong_to_their_owner_alone(place):
     assert stat.S_IMODE(os.stat(place.socket).st_mode) == 0o600
     assert stat.S_IMODE(os.stat(place.home).st_mode) == 0o700
     for name in os.listdir(place.home):
@@ -70,7 +70,7 @@ def open_the_door(place):
 
 
 @needs_root
-def test_own_session_refuses_other_users_with_words(place):
+def test_S01_own_session_refuses_other_users_with_words(place):
     open_the_door(place)
 
     def ask():
@@ -82,7 +82,7 @@ def test_own_session_refuses_other_users_with_words(place):
 
 
 @needs_root
-def test_caller_in_another_pid_namespace_is_refused_with_words(place):
+def test_S03_caller_in_another_pid_namespace_is_refused_with_words(place):
     # unshare(1) forks: its child is pid 1 of a namespace of its own, as in a container
     script = ("import socket,sys\n"
               "s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
@@ -101,7 +101,7 @@ def test_caller_in_another_pid_namespace_is_refused_with_words(place):
 
 
 @needs_root
-def test_caller_whose_user_is_not_mapped_is_refused(place):
+def test_S01_caller_whose_user_is_not_mapped_is_refused(place):
     open_the_door(place)
 
     def ask():
@@ -111,7 +111,7 @@ def test_caller_whose_user_is_not_mapped_is_refused(place):
     assert as_user(65534, ask) == [403, "forbidden-caller"]
 
 
-def test_caller_that_is_gone_before_it_is_known_is_refused(place):
+def test_S01_caller_that_is_gone_before_it_is_known_is_refused(place):
     """The connection is handed on by a child that has ended: whoever holds it now is not who connected."""
     def state():
         with open(f"/proc/{place.daemon.pid}/stat", encoding="utf-8") as f:
@@ -137,7 +137,7 @@ def test_caller_that_is_gone_before_it_is_known_is_refused(place):
     theirs.close()
 
 
-def test_socket_path_with_words_about_users_means_nothing(bare):
+def test_S01_socket_path_with_words_about_users_means_nothing(bare):
     bare.home = os.path.join(bare.dir, "uid=0,pid=1")
     bare.socket = os.path.join(bare.home, "lessor.sock")
     bare.start()
@@ -147,7 +147,7 @@ def test_socket_path_with_words_about_users_means_nothing(bare):
 # ---- S02: the matrix of verbs and callers ----
 
 @needs_root
-def test_matrix_of_verbs_and_callers():
+def test_S02_matrix_of_verbs_and_callers():
     """The daemon of a plain user: that user owns the lease, another one asks, root administers."""
     place = Place()
     try:
@@ -202,7 +202,7 @@ def test_matrix_of_verbs_and_callers():
 # ---- S09: whose processes ----
 
 @needs_root
-def test_process_of_another_user_cannot_be_named(place):
+def test_S09_process_of_another_user_cannot_be_named(place):
     foreign = subprocess.Popen(["setpriv", f"--reuid={BOB}", "--clear-groups", "sleep", "1000"], stdin=subprocess.DEVNULL)
     place.started.append(foreign)
 
@@ -223,14 +223,14 @@ def test_process_of_another_user_cannot_be_named(place):
 
 # ---- S07: how much ----
 
-def test_priority_above_what_users_may_ask_is_refused(bare):
+def test_S19_priority_above_what_users_may_ask_is_refused(bare):
     bare.conf("ceiling_admin = 3\n")
     bare.start()
     a = bare.ask("1G", priority=2)
     assert a.status == 403 and a.problem == "priority-ceiling" and a.json["limit"] == 3, a
 
 
-def test_waiting_requests_of_one_user_have_a_limit(bare):
+def test_S07_waiting_requests_of_one_user_have_a_limit(bare):
     bare.conf("waiting_per_user_max = 3\n")
     bare.start()
     bare.ask(3 * GIB, mode="now")
@@ -241,7 +241,7 @@ def test_waiting_requests_of_one_user_have_a_limit(bare):
     assert len(bare.queue()) == 3
 
 
-def test_connections_have_a_limit_and_the_rest_is_told_so(place):
+def test_S07_connections_have_a_limit_and_the_rest_is_told_so(place):
     held = []
     try:
         for _ in range(1100):

@@ -74,7 +74,7 @@ def test_blocked_sigterm_ends_it_all_the_same(bare):
 
 # ---- what lies there ----
 
-def test_configuration_that_is_no_file_is_refused_and_not_waited_for(bare):
+def test_S12_configuration_that_is_no_file_is_refused_and_not_waited_for(bare):
     os.makedirs(bare.home, mode=0o700)
     conf = os.path.join(bare.home, "lessord.conf")
     for make, remove in ((os.mkdir, os.rmdir), (os.mkfifo, os.unlink)):
@@ -94,7 +94,7 @@ def test_long_line_of_the_configuration_is_refused_and_a_long_comment_is_not(bar
 
 
 @needs_root
-def test_link_of_another_user_is_not_followed(bare):
+def test_S12_link_of_another_user_is_not_followed(bare):
     target = os.path.join(bare.dir, "roots_own")
     os.mkdir(target, 0o700)
     os.symlink(target, bare.home)

@@ -790,7 +790,7 @@ static void F20_ghost_row_is_counted_as_used(void **state)
 
 /* ---- who is whose ---- */
 
-static void A2_display_reserves_while_there_is_a_graphics_client(void **state)
+static void A2_F53_display_reserves_while_there_is_a_graphics_client(void **state)
 {
         (void) state;
         struct scene s;
@@ -1460,7 +1460,7 @@ int main(void)
                 cmocka_unit_test(F28_card_in_mig_mode_is_granted_nothing),
                 cmocka_unit_test(F17_all_ones_marker_is_unknown_and_kills_nobody),
                 cmocka_unit_test(F20_ghost_row_is_counted_as_used),
-                cmocka_unit_test(A2_display_reserves_while_there_is_a_graphics_client),
+                cmocka_unit_test(A2_F53_display_reserves_while_there_is_a_graphics_client),
                 cmocka_unit_test(A1_stranger_beside_a_lease_that_has_not_taken_all),
                 cmocka_unit_test(A3_lease_marked_as_managed_is_counted_by_what_the_device_shows),
                 cmocka_unit_test(A7_over_use_is_counted_and_raises_no_reservation),

@@ -1305,7 +1305,7 @@ static uint64_t play(uint64_t seed, int garbage)
 
 static uint64_t n_seeds = 200, first_seed = 1;
 
-static void random_lives_never_do_what_must_never_happen(void **state)
+static void S25_random_lives_never_do_what_must_never_happen(void **state)
 {
         (void) state;
         for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++)
@@ -1327,7 +1327,7 @@ static void random_lives_never_do_what_must_never_happen(void **state)
 int main(int argc, char **argv)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(random_lives_never_do_what_must_never_happen),
+                cmocka_unit_test(S25_random_lives_never_do_what_must_never_happen),
         };
         if (argc > 1)
                 n_seeds = strtoull(argv[1], NULL, 10);

@@ -208,7 +208,7 @@ static size_t encode_some(unsigned what, unsigned k, uint8_t *data, size_t size)
         return n;
 }
 
-static void every_truncation_is_refused_in_words(void **state)
+static void S14_every_truncation_is_refused_in_words(void **state)
 {
         (void) state;
         struct world *world = books_world_new();
@@ -232,7 +232,7 @@ static void every_truncation_is_refused_in_words(void **state)
 }
 
 /* What a flipped bit makes is refused, or it is another record: then it is written again exactly like that. */
-static void every_flipped_bit_is_refused_or_means_something_else(void **state)
+static void S14_every_flipped_bit_is_refused_or_means_something_else(void **state)
 {
         (void) state;
         struct world *world = books_world_new();
@@ -338,7 +338,7 @@ static void value_that_could_not_be_read_back_is_not_written(void **state)
         books_world_free(world);
 }
 
-static void counts_beyond_the_bytes_end_at_once(void **state)
+static void S14_counts_beyond_the_bytes_end_at_once(void **state)
 {
         (void) state;
         struct world *world = books_world_new();
@@ -595,11 +595,11 @@ int main(void)
                 cmocka_unit_test(populated_world_comes_back_byte_by_byte),
                 cmocka_unit_test(full_world_fits_its_bound_and_an_empty_one_is_small),
                 cmocka_unit_test(largest_action_and_input_fit_their_bounds),
-                cmocka_unit_test(every_truncation_is_refused_in_words),
-                cmocka_unit_test(every_flipped_bit_is_refused_or_means_something_else),
+                cmocka_unit_test(S14_every_truncation_is_refused_in_words),
+                cmocka_unit_test(S14_every_flipped_bit_is_refused_or_means_something_else),
                 cmocka_unit_test(another_version_is_told_apart_from_damage),
                 cmocka_unit_test(value_that_could_not_be_read_back_is_not_written),
-                cmocka_unit_test(counts_beyond_the_bytes_end_at_once),
+                cmocka_unit_test(S14_counts_beyond_the_bytes_end_at_once),
                 cmocka_unit_test(field_that_an_older_version_had_not_is_read_as_its_default),
                 cmocka_unit_test(number_has_one_spelling),
                 cmocka_unit_test(what_version_3_wrote_is_read_and_written_as_ours),

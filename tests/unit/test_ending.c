@@ -738,7 +738,7 @@ static void command_that_is_not_on_the_card_is_ended_too(void **state)
 }
 
 /* F79: away is no grace that was given; asleep neither, but the clock of the core does not run then. */
-static void orders_after_a_long_absence_begin_with_sigterm(void **state)
+static void F79_orders_after_a_long_absence_begin_with_sigterm(void **state)
 {
         (void) state;
         struct scene s;
@@ -784,7 +784,7 @@ int main(void)
                 cmocka_unit_test(adopted_process_that_is_let_go_while_it_is_ended_is_ended_no_more),
                 cmocka_unit_test(next_command_of_a_lease_gets_its_own_grace),
                 cmocka_unit_test(command_that_is_not_on_the_card_is_ended_too),
-                cmocka_unit_test(orders_after_a_long_absence_begin_with_sigterm),
+                cmocka_unit_test(F79_orders_after_a_long_absence_begin_with_sigterm),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static const struct {
         { "broken, then good", BYTES("\xe2\x41"), "\\xE2A", false },
 };
 
-static void text_of_strangers_is_made_safe(void **state)
+static void S18_text_of_strangers_is_made_safe(void **state)
 {
         int rows_failed = 0;
         (void) state;
@@ -77,7 +77,7 @@ static void text_into_a_tiny_buffer_stays_inside_it(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(text_of_strangers_is_made_safe),
+                cmocka_unit_test(S18_text_of_strangers_is_made_safe),
                 cmocka_unit_test(text_too_long_ends_with_an_ellipsis_and_between_characters),
                 cmocka_unit_test(text_into_a_tiny_buffer_stays_inside_it),
         };

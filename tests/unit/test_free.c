@@ -150,7 +150,7 @@ static void A1_untaken_reservation_beside_a_stranger_leaves_6_of_24(void **state
         play_all(cards);
 }
 
-static void A2_display_takes_its_reservation_or_what_it_uses(void **state)
+static void A2_F53_display_takes_its_reservation_or_what_it_uses(void **state)
 {
         (void) state;
         static const struct card cards[] = {
@@ -575,7 +575,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(A1_untaken_reservation_beside_a_stranger_leaves_6_of_24, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(A2_display_takes_its_reservation_or_what_it_uses, setup, teardown),
+                cmocka_unit_test_setup_teardown(A2_F53_display_takes_its_reservation_or_what_it_uses, setup, teardown),
                 cmocka_unit_test_setup_teardown(A3_managed_memory_hides_from_the_process_list, setup, teardown),
                 cmocka_unit_test_setup_teardown(A4_without_per_process_figures_the_larger_of_used_and_reserved_counts,
                                                 setup, teardown),

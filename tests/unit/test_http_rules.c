@@ -141,7 +141,7 @@ static const struct row tcp_rows[] = {
         { "two keys", 400, { { "Host", "localhost" }, { "Idempotency-Key", "a" }, { "Idempotency-Key", "a" } }, TCP },
 };
 
-static void head_by_tcp_is_answered_as_each_row_says(void **state)
+static void S05_head_by_tcp_is_answered_as_each_row_says(void **state)
 {
         int rows_failed = 0;
         (void) state;
@@ -178,7 +178,7 @@ static void token_is_found_behind_its_scheme_and_nowhere_else(void **state)
         rows_end();
 }
 
-static void head_of_each_row_is_answered_as_written(void **state)
+static void F88_head_of_each_row_is_answered_as_written(void **state)
 {
         int rows_failed = 0;
         (void) state;
@@ -198,7 +198,7 @@ static void head_of_each_row_is_answered_as_written(void **state)
         rows_end();
 }
 
-static void head_one_byte_or_line_above_its_limit_is_refused(void **state)
+static void S07_head_one_byte_or_line_above_its_limit_is_refused(void **state)
 {
         static struct http_head head = { .n_bytes = HTTP_HEAD_MAX_BYTES, .n_headers = HTTP_HEADERS_MAX };
         struct problem p = { 0 };
@@ -219,10 +219,10 @@ static void head_one_byte_or_line_above_its_limit_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(head_of_each_row_is_answered_as_written),
-                cmocka_unit_test(head_by_tcp_is_answered_as_each_row_says),
+                cmocka_unit_test(F88_head_of_each_row_is_answered_as_written),
+                cmocka_unit_test(S05_head_by_tcp_is_answered_as_each_row_says),
                 cmocka_unit_test(token_is_found_behind_its_scheme_and_nowhere_else),
-                cmocka_unit_test(head_one_byte_or_line_above_its_limit_is_refused),
+                cmocka_unit_test(S07_head_one_byte_or_line_above_its_limit_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static void calls_in_the_wrong_order_are_refused_in_words(void **state)
 }
 
 /* F79: order is by sequence; a wall clock that goes back changes nothing. */
-static void wall_clock_that_goes_back_changes_no_order(void **state)
+static void F79_wall_clock_that_goes_back_changes_no_order(void **state)
 {
         struct desk *d = *state;
         struct input input;
@@ -253,7 +253,7 @@ static void events_are_found_by_id_lease_and_direction(void **state)
 /* ---- busy ---- */
 
 /* F73: a lock held elsewhere is waited for and then told; the records wait, nothing is lost, nothing is there twice. */
-static void lock_of_another_writer_gives_busy_and_loses_nothing(void **state)
+static void F73_lock_of_another_writer_gives_busy_and_loses_nothing(void **state)
 {
         struct desk *d = *state;
         sqlite3 *other = NULL;
@@ -325,7 +325,7 @@ static rlim_t wal_size(const struct desk *d)
 
 /* F76, at every write: the disk is full after so many more bytes; what was committed is there, what was not waits, and once
  * there is room everything is there once. */
-static void full_disk_at_every_write_loses_and_doubles_nothing(void **state)
+static void F76_full_disk_at_every_write_loses_and_doubles_nothing(void **state)
 {
         struct desk *d = *state;
         unsigned n_failed = 0;
@@ -499,11 +499,11 @@ int main(void)
                 journal_test(segments_are_pruned_and_what_stays_verifies),
                 journal_test(core_that_decides_otherwise_is_named_by_record),
                 journal_test(calls_in_the_wrong_order_are_refused_in_words),
-                journal_test(wall_clock_that_goes_back_changes_no_order),
+                journal_test(F79_wall_clock_that_goes_back_changes_no_order),
                 journal_test(events_are_found_by_id_lease_and_direction),
-                journal_test(lock_of_another_writer_gives_busy_and_loses_nothing),
+                journal_test(F73_lock_of_another_writer_gives_busy_and_loses_nothing),
                 journal_test(other_program_that_wrote_makes_the_journal_stale),
-                journal_test(full_disk_at_every_write_loses_and_doubles_nothing),
+                journal_test(F76_full_disk_at_every_write_loses_and_doubles_nothing),
                 journal_test(commit_that_failed_and_is_there_all_the_same_is_not_written_twice),
                 journal_test(full_quota_ends_when_old_segments_go),
                 journal_test(pending_records_have_a_limit),

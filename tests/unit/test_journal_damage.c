@@ -19,7 +19,7 @@
 
 enum bad { BAD_RECORD, BAD_SEGMENT, BAD_EVENT };
 
-static void verify_names_every_edited_row(void **state)
+static void S27_verify_names_every_edited_row(void **state)
 {
         struct desk *d = *state;
         int rows_failed = 0;
@@ -109,7 +109,7 @@ static const char *kept_as(const struct desk *d)
         return at + strlen("kept as ");
 }
 
-static void record_that_was_edited_ends_what_is_provable(void **state)
+static void S27_record_that_was_edited_ends_what_is_provable(void **state)
 {
         struct desk *d = *state;
         struct world *told = books_world_new();
@@ -161,7 +161,7 @@ static void record_that_was_edited_ends_what_is_provable(void **state)
         books_world_free(told);
 }
 
-static void snapshot_that_was_edited_is_rebuilt_from_the_segment_before(void **state)
+static void S27_snapshot_that_was_edited_is_rebuilt_from_the_segment_before(void **state)
 {
         struct desk *d = *state;
         struct world *told = books_world_new();
@@ -230,7 +230,7 @@ static void reading_only_moves_nothing_aside(void **state)
 /* ---- broken files (F75) ---- */
 
 /* F75: the first page is overwritten beneath a log that was never checkpointed. */
-static void broken_first_page_moves_the_file_aside_whole(void **state)
+static void F75_broken_first_page_moves_the_file_aside_whole(void **state)
 {
         struct desk *d = *state;
         static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -276,7 +276,7 @@ static void broken_first_page_moves_the_file_aside_whole(void **state)
 }
 
 /* Whatever page breaks: never a crash, never other books in silence. */
-static void every_broken_page_is_noticed_or_does_not_matter(void **state)
+static void F75_every_broken_page_is_noticed_or_does_not_matter(void **state)
 {
         struct desk *d = *state;
         struct world *told = books_world_new();
@@ -316,7 +316,7 @@ static void every_broken_page_is_noticed_or_does_not_matter(void **state)
         books_world_free(told);
 }
 
-static void empty_main_file_beside_a_log_is_damage_not_a_new_start(void **state)
+static void F75_empty_main_file_beside_a_log_is_damage_not_a_new_start(void **state)
 {
         struct desk *d = *state;
         char path[PATH_MAX];
@@ -421,7 +421,7 @@ static void database_of_another_program_is_refused_untouched(void **state)
 }
 
 /* F75, S12: what is no file is moved aside unopened: a pipe would hold the daemon up, a link lead it elsewhere. */
-static void folder_pipe_or_link_in_its_place_is_moved_aside(void **state)
+static void F75_S12_folder_pipe_or_link_in_its_place_is_moved_aside(void **state)
 {
         struct desk *d = *state;
         char other[PATH_MAX];
@@ -480,7 +480,7 @@ static void change_under_it(struct desk *d, int what)
 }
 
 /* F75: without a look, SQLite would go on writing into what no name leads to, and each commit would be acknowledged. */
-static void journal_that_goes_while_it_is_in_use_is_begun_anew_from_the_world(void **state)
+static void F75_journal_that_goes_while_it_is_in_use_is_begun_anew_from_the_world(void **state)
 {
         struct desk *d = *state;
 
@@ -542,7 +542,7 @@ static void damage_that_is_found_while_it_is_in_use_takes_a_new_start(void **sta
 }
 
 /* F75: SQLite passes over a log whose head is not one, and what was not in the main file yet would be gone in silence. */
-static void log_that_is_garbage_is_damage(void **state)
+static void F75_log_that_is_garbage_is_damage(void **state)
 {
         struct desk *d = *state;
         char path[PATH_MAX], name[PATH_MAX + 8];
@@ -593,7 +593,7 @@ static uint64_t last_acknowledged(int fd)
 }
 
 /* F77: kill -9 a hundred times in the middle of writing. What was acknowledged is there, nothing is there by half. */
-static void acknowledged_records_survive_kill_9(void **state)
+static void F77_acknowledged_records_survive_kill_9(void **state)
 {
         struct desk *d = *state;
         unsigned seed = 12345;
@@ -636,7 +636,7 @@ static void acknowledged_records_survive_kill_9(void **state)
 }
 
 /* F77, the power cut: the log ends anywhere. What is left is a story from the beginning, shorter, never with a hole. */
-static void log_that_ends_anywhere_leaves_whole_records_from_the_start(void **state)
+static void F77_log_that_ends_anywhere_leaves_whole_records_from_the_start(void **state)
 {
         struct desk *d = *state;
         struct desk copy = *d;
@@ -684,23 +684,23 @@ int main(void)
 {
 #define journal_test(f) cmocka_unit_test_setup_teardown(f, desk_begin, desk_end)
         const struct CMUnitTest tests[] = {
-                journal_test(verify_names_every_edited_row),
-                journal_test(record_that_was_edited_ends_what_is_provable),
-                journal_test(snapshot_that_was_edited_is_rebuilt_from_the_segment_before),
+                journal_test(S27_verify_names_every_edited_row),
+                journal_test(S27_record_that_was_edited_ends_what_is_provable),
+                journal_test(S27_snapshot_that_was_edited_is_rebuilt_from_the_segment_before),
                 journal_test(journal_without_a_good_snapshot_begins_anew_with_ids_that_go_on),
                 journal_test(reading_only_moves_nothing_aside),
-                journal_test(broken_first_page_moves_the_file_aside_whole),
-                journal_test(every_broken_page_is_noticed_or_does_not_matter),
-                journal_test(empty_main_file_beside_a_log_is_damage_not_a_new_start),
+                journal_test(F75_broken_first_page_moves_the_file_aside_whole),
+                journal_test(F75_every_broken_page_is_noticed_or_does_not_matter),
+                journal_test(F75_empty_main_file_beside_a_log_is_damage_not_a_new_start),
                 journal_test(newer_journal_is_refused_untouched),
                 journal_test(journal_in_a_form_nothing_converts_is_moved_aside),
                 journal_test(database_of_another_program_is_refused_untouched),
-                journal_test(folder_pipe_or_link_in_its_place_is_moved_aside),
-                journal_test(journal_that_goes_while_it_is_in_use_is_begun_anew_from_the_world),
+                journal_test(F75_S12_folder_pipe_or_link_in_its_place_is_moved_aside),
+                journal_test(F75_journal_that_goes_while_it_is_in_use_is_begun_anew_from_the_world),
                 journal_test(damage_that_is_found_while_it_is_in_use_takes_a_new_start),
-                journal_test(log_that_is_garbage_is_damage),
-                journal_test(acknowledged_records_survive_kill_9),
-                journal_test(log_that_ends_anywhere_leaves_whole_records_from_the_start),
+                journal_test(F75_log_that_is_garbage_is_damage),
+                journal_test(F77_acknowledged_records_survive_kill_9),
+                journal_test(F77_log_that_ends_anywhere_leaves_whole_records_from_the_start),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

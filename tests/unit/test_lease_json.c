@@ -235,7 +235,7 @@ static void refusal_repeats_what_was_given(void **state)
 }
 
 /* F87: nesting is refused before anything is parsed. */
-static void body_nested_deeper_than_its_limit_is_refused(void **state)
+static void F87_body_nested_deeper_than_its_limit_is_refused(void **state)
 {
         char text[2 * JSON_DEPTH_MAX + 3];
         (void) state;
@@ -257,7 +257,7 @@ static void body_nested_deeper_than_its_limit_is_refused(void **state)
         free(brackets);
 }
 
-static void body_with_a_number_of_5000_digits_names_its_field(void **state)
+static void F87_body_with_a_number_of_5000_digits_names_its_field(void **state)
 {
         char body[5100];
         struct lease_ask ask;
@@ -299,8 +299,8 @@ int main(void)
                 cmocka_unit_test(ask_with_nulls_is_as_if_they_were_left_out),
                 cmocka_unit_test(ask_at_each_edge_is_taken_or_names_its_field),
                 cmocka_unit_test(refusal_repeats_what_was_given),
-                cmocka_unit_test(body_nested_deeper_than_its_limit_is_refused),
-                cmocka_unit_test(body_with_a_number_of_5000_digits_names_its_field),
+                cmocka_unit_test(F87_body_nested_deeper_than_its_limit_is_refused),
+                cmocka_unit_test(F87_body_with_a_number_of_5000_digits_names_its_field),
                 cmocka_unit_test(activate_takes_nothing_or_pid_and_cgroup),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,8 +152,8 @@ static void refusals_become_errors_with_type_and_words(void **state)
         rows_end();
 }
 
-/* S06-like: words from elsewhere reach a terminal escaped. */
-static void words_of_an_error_cannot_speak_to_the_terminal(void **state)
+/* S18: words from elsewhere reach a terminal escaped. */
+static void S18_words_of_an_error_cannot_speak_to_the_terminal(void **state)
 {
         (void) state;
         struct lessor_lease *lease = begin_some();
@@ -228,7 +228,7 @@ static void answer_without_end_is_given_up_at_a_mebibyte(void **state)
         lessor_lease_free(lease);
 }
 
-static void json_of_a_thousand_levels_does_not_end_us(void **state)
+static void F87_json_of_a_thousand_levels_does_not_end_us(void **state)
 {
         (void) state;
         static char body[12001];
@@ -280,10 +280,10 @@ int main(void)
                 T(away_is_waited_for_so_long_and_then_refused),
                 T(away_ends_at_once_where_it_shall),
                 T(refusals_become_errors_with_type_and_words),
-                T(words_of_an_error_cannot_speak_to_the_terminal),
+                T(S18_words_of_an_error_cannot_speak_to_the_terminal),
                 T(answers_that_are_not_lessords_are_refused_with_eproto),
                 T(answer_without_end_is_given_up_at_a_mebibyte),
-                T(json_of_a_thousand_levels_does_not_end_us),
+                T(F87_json_of_a_thousand_levels_does_not_end_us),
                 T(eager_answers_do_not_spin_us),
                 T(answer_about_another_lease_is_not_taken_for_ours),
         };

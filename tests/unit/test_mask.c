@@ -22,7 +22,7 @@ static void check(const char *line, const char *expected)
         assert_string_equal(shown, expected);
 }
 
-static void values_of_what_is_called_a_secret_are_unreadable(void **state)
+static void S16_values_of_what_is_called_a_secret_are_unreadable(void **state)
 {
         (void) state;
         check("vllm serve m --api-key=abc --port 8000", "vllm serve m --api-key=*** --port 8000");
@@ -93,7 +93,7 @@ static void any_bytes_are_safe(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(values_of_what_is_called_a_secret_are_unreadable),
+                cmocka_unit_test(S16_values_of_what_is_called_a_secret_are_unreadable),
                 cmocka_unit_test(credentials_in_addresses_are_unreadable),
                 cmocka_unit_test(tokens_are_known_by_their_form),
                 cmocka_unit_test(what_is_no_secret_stays_readable),

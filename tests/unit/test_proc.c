@@ -27,7 +27,7 @@ static int parse_stat_text(const char *text, struct proc_stat *ret)
         return proc_parse_stat(text, strlen(text), ret);
 }
 
-static void stat_with_a_hostile_name_keeps_parent_and_start_time(void **state)
+static void F57_stat_with_a_hostile_name_keeps_parent_and_start_time(void **state)
 {
         (void) state;
         static const char *const names[] = {
@@ -58,7 +58,7 @@ static uint32_t next_random(uint32_t *seed)
         return *seed >> 8;
 }
 
-static void stat_with_a_million_random_names_never_gets_a_wrong_parent(void **state)
+static void F57_stat_with_a_million_random_names_never_gets_a_wrong_parent(void **state)
 {
         (void) state;
         uint32_t seed = 57;
@@ -373,7 +373,7 @@ static void process_that_ended_is_nobody(void **state)
         assert_int_equal(pidfd, -7);
 }
 
-static void process_that_proc_does_not_show_is_not_called_dead(void **state)
+static void F50_process_that_proc_does_not_show_is_not_called_dead(void **state)
 {
         (void) state;
         char root[] = "/tmp/lessor-proc-XXXXXX";
@@ -518,8 +518,8 @@ int main(int argc, char **argv)
                         (void) pause();
         }
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(stat_with_a_hostile_name_keeps_parent_and_start_time),
-                cmocka_unit_test(stat_with_a_million_random_names_never_gets_a_wrong_parent),
+                cmocka_unit_test(F57_stat_with_a_hostile_name_keeps_parent_and_start_time),
+                cmocka_unit_test(F57_stat_with_a_million_random_names_never_gets_a_wrong_parent),
                 cmocka_unit_test(stat_that_the_kernel_would_not_write_is_refused),
                 cmocka_unit_test(status_gives_owner_namespaces_and_memory),
                 cmocka_unit_test(status_with_a_malformed_known_line_is_refused),
@@ -530,7 +530,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(environment_variable_is_found_by_its_whole_name),
                 cmocka_unit_test(process_identified_is_described_and_held),
                 cmocka_unit_test(process_that_ended_is_nobody),
-                cmocka_unit_test(process_that_proc_does_not_show_is_not_called_dead),
+                cmocka_unit_test(F50_process_that_proc_does_not_show_is_not_called_dead),
                 cmocka_unit_test(process_token_is_read_from_its_environment),
                 cmocka_unit_test(process_with_a_removed_program_file_is_marked),
                 cmocka_unit_test(process_table_gives_each_exit_once),

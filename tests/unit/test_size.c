@@ -42,7 +42,7 @@ static const struct {
         { "8388607T", 8388607 * TI },
 };
 
-static void size_in_each_spelling_is_its_bytes(void **state)
+static void F32_size_in_each_spelling_is_its_bytes(void **state)
 {
         int rows_failed = 0;
         (void) state;
@@ -190,7 +190,7 @@ static void size_is_echoed_in_both_units(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(size_in_each_spelling_is_its_bytes),
+                cmocka_unit_test(F32_size_in_each_spelling_is_its_bytes),
                 cmocka_unit_test(size_as_a_share_is_kept_as_a_share),
                 cmocka_unit_test(size_that_is_none_is_refused_with_field_and_cure),
                 cmocka_unit_test(size_is_echoed_in_both_units),
