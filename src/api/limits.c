@@ -4,28 +4,20 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include "api/routes.h"
 #include "arbiter/usage.h"
 #include "base/number.h"
 
-#ifndef SO_PEERGROUPS
-#define SO_PEERGROUPS 59 /* Linux 4.13 */
-#endif
-
-enum { GROUPS_MAX = 1024, USER_TEXT_MAX = 64 };
+enum { USER_TEXT_MAX = 64 };
 
 uint32_t limits_row(struct conn *c)
 {
         const struct api_host *host = &c->server->host;
-        uint32_t groups[GROUPS_MAX];
-        socklen_t size = sizeof(groups);
+        const struct peer *peer = &c->peer;
+        /* Somebody else's groups (root's, under sudo) say nothing about the person. */
+        size_t n = peer->uid == peer->kernel_uid ? peer->n_groups : 0;
 
-        /* Somebody else's groups (root's, under sudo) say nothing about the person; by TCP there are none. */
-        if (c->peer.pidfd < 0 || c->peer.uid != c->peer.kernel_uid || c->peer.in_container ||
-            getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
-                size = 0;
-        return host->quota_row(host->ctx, c->peer.uid, groups, size / sizeof(groups[0]));
+        return host->quota_row(host->ctx, peer->uid, peer->groups, n);
 }
 
 static json_t *limit_or_null(uint64_t n)

@@ -8,7 +8,10 @@
 #include "api/user_names.h"
 #include "base/escape.h"
 
-enum { USER_NAMES_MAX = 65536 }; /* a bigger passwd is somebody's mistake; the rest shows as numbers */
+enum {
+        USER_NAMES_MAX = 65536, /* a bigger passwd is somebody's mistake; the rest shows as numbers */
+        LOOK_MS = 1000,
+};
 
 static int by_uid(const void *a, const void *b)
 {
@@ -16,15 +19,27 @@ static int by_uid(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-void user_names_fini(struct user_names *u)
+static void forget(struct user_names *u)
 {
         free(u->names);
+        u->names = NULL;
+        u->n = 0;
+}
+
+void user_names_fini(struct user_names *u)
+{
+        forget(u);
         *u = (struct user_names){ 0 };
 }
 
-void user_names_refresh(struct user_names *u)
+void user_names_refresh(struct user_names *u, uint64_t now_ms)
 {
         struct stat st;
+
+        if (u->looked && now_ms - u->looked_ms < LOOK_MS)
+                return;
+        u->looked = true;
+        u->looked_ms = now_ms;
         if (stat("/etc/passwd", &st) < 0)
                 return;
         if (u->changed.tv_sec == st.st_mtim.tv_sec && u->changed.tv_nsec == st.st_mtim.tv_nsec)
@@ -33,7 +48,7 @@ void user_names_refresh(struct user_names *u)
         FILE *f = fopen("/etc/passwd", "re");
         if (!f)
                 return;
-        user_names_fini(u);
+        forget(u);
         u->changed = st.st_mtim;
 
         size_t cap = 0;
