@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,29 +21,6 @@ static void on_handle_closed(uv_handle_t *handle)
                 free(c->bound);
                 free(c);
         }
-}
-
-static void on_client_stirs(uv_poll_t *poll, int status, int events)
-{
-        struct conn *c = poll->data;
-
-        (void) status;
-        (void) events;
-        (void) uv_poll_stop(poll);
-        if (c->state == CONN_IDLE) { /* the first byte of a request: its time runs from here */
-                conn_set_state(c, CONN_READING);
-                return;
-        }
-        if (c->state != CONN_WAITING && c->state != CONN_STREAMING && c->state != CONN_TURN && c->state != CONN_LATE)
-                return;
-
-        /* It left while it waited. Its place is free from this turn on, not when a write fails some day. */
-        if (c->gives_up && c->lease_id != 0) {
-                c->gives_up = false;
-                conn_submit_fact(c, INPUT_RELEASE, c->lease_id, END_CANCELLED, 0);
-        }
-        c->dead = true;
-        conn_wake(c);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -120,11 +96,6 @@ static void set_timer(struct conn *c, uint64_t ms, uint64_t repeat_ms)
         (void) uv_timer_start(&c->timer, on_timer, ms, repeat_ms);
 }
 
-/*
- * One place where it is said what each state watches and how long it may last. The poll is on libmicrohttpd's descriptor,
- * in the loop's epoll set beside libmicrohttpd's own: two sets, so no copy of the descriptor is needed, and it is taken
- * out again (conn_on_closed) before the descriptor is closed.
- */
 /* Also while its request is being decided: else many that come in one turn would each find room. */
 static bool is_waiting(const struct conn *c, enum conn_state state)
 {
@@ -141,19 +112,21 @@ static void count_waiting(struct conn *c, bool waits)
         c->counts_as_waiting = waits;
 }
 
+/* One place where it is said what each state watches (conn_watch.c) and how long it may last. */
 void conn_set_state(struct conn *c, enum conn_state state)
 {
         count_waiting(c, is_waiting(c, state));
         c->state = state;
-        if (uv_is_active((uv_handle_t *) &c->poll)) /* stopping costs a system call, also where nothing runs */
-                (void) uv_poll_stop(&c->poll);
         (void) uv_timer_stop(&c->timer);
-        if (c->dead || c->server->stopping)
+        if (c->dead || c->server->stopping || state == CONN_NEW) {
+                conn_watch(c, 0);
                 return;
+        }
 
         switch (state) {
         case CONN_IDLE:
-                (void) uv_poll_start(&c->poll, UV_READABLE, on_client_stirs);
+                conn_watch(c, UV_READABLE);
+                c->idle_in_turn = c->server->n_turns;
                 if (c->n_bound == 0)
                         set_timer(c, API_IDLE_MS, 0);
                 break;
@@ -166,14 +139,14 @@ void conn_set_state(struct conn *c, enum conn_state state)
                 break;
         case CONN_LATE:
                 set_timer(c, c->late_ms, 0);
-                (void) uv_poll_start(&c->poll, UV_DISCONNECT, on_client_stirs);
+                conn_watch(c, UV_DISCONNECT);
                 break;
         case CONN_TURN:
         case CONN_WAITING:
-                (void) uv_poll_start(&c->poll, UV_DISCONNECT, on_client_stirs);
+                conn_watch(c, UV_DISCONNECT);
                 break;
         case CONN_STREAMING:
-                (void) uv_poll_start(&c->poll, UV_DISCONNECT, on_client_stirs);
+                conn_watch(c, UV_DISCONNECT);
                 set_timer(c, API_STREAM_BEAT_MS, API_STREAM_BEAT_MS);
                 break;
         }
@@ -239,7 +212,7 @@ void conn_view(struct conn *c, struct view *ret)
                 .viewer_uid = c->peer.uid,
                 .viewer_is_admin = c->peer.is_admin,
         };
-        user_names_refresh(&s->names);
+        user_names_refresh(&s->names, ret->now_ms);
 }
 
 /* ---- answers ---- */

@@ -68,8 +68,11 @@ struct conn {
         struct peer peer;
         struct problem refusal; /* status != 0: every request of this caller is refused with it */
         enum conn_state state;
-        uv_poll_t poll;   /* idle: the first byte of a request; asleep: the client left */
-        uv_timer_t timer; /* whatever deadline its state has */
+        uv_poll_t poll;        /* idle: the first byte of a request; asleep: the client left */
+        uv_timer_t timer;      /* whatever deadline its state has */
+        int watched;           /* by @poll: events of libuv */
+        bool stirred;          /* @poll told something that was of no use */
+        uint64_t idle_in_turn; /* since which of server->n_turns */
         uint32_t n_handles;
         struct engine_question *question;  /* CONN_NEW */
         uint8_t address[WRONG_TOKENS_KEY]; /* by TCP: where from, and by which door */
@@ -127,7 +130,8 @@ struct api_server {
         struct listener listeners[DOORS_MAX];
         uint32_t n_listeners;
         uv_timer_t mhd_timer, accept_timer;
-        uv_prepare_t turn_begins;
+        uv_prepare_t turn_begins, turn_passes;
+        uint64_t n_turns;       /* of the loop */
         uv_idle_t turn_goes_on; /* while somebody waits for his turn the loop does not sleep */
         bool stopping;
         bool woken; /* somebody was resumed: libmicrohttpd has to run */
@@ -161,6 +165,10 @@ void server_await_turn(struct api_server *server);
  * its own). */
 void server_kick(struct api_server *server);
 bool server_is_settled(const struct api_server *server);
+
+/* ---- conn_watch.c ---- */
+/* To hear of @events of libuv on its descriptor; 0: of none. Asking again for what is watched costs nothing. */
+void conn_watch(struct conn *c, int events);
 
 /* ---- conn.c ---- */
 struct conn *conn_new(struct api_server *server, const struct listener *listener, int fd);

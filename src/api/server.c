@@ -179,6 +179,11 @@ static void on_turn_begins(uv_prepare_t *prepare)
                 server_run_http(s);
 }
 
+static void on_turn_passes(uv_prepare_t *prepare)
+{
+        ((struct api_server *) prepare->data)->n_turns++;
+}
+
 void server_await_turn(struct api_server *s)
 {
         if (s->stopping)
@@ -282,7 +287,9 @@ int api_server_new(struct api_server **ret, uv_loop_t *loop, const struct api_op
         (void) uv_timer_init(loop, &s->mhd_timer);
         (void) uv_prepare_init(loop, &s->turn_begins);
         (void) uv_idle_init(loop, &s->turn_goes_on);
-        s->mhd_timer.data = s->turn_begins.data = s->turn_goes_on.data = s;
+        (void) uv_prepare_init(loop, &s->turn_passes);
+        s->mhd_timer.data = s->turn_begins.data = s->turn_passes.data = s->turn_goes_on.data = s;
+        (void) uv_prepare_start(&s->turn_passes, on_turn_passes);
         s->options.tls_cert = s->options.tls_key = NULL;
         accept_start(s, options);
         *ret = s;
@@ -337,6 +344,7 @@ void api_server_stop(struct api_server *s)
         stop_http(&s->http[HTTP_TLS]);
         uv_close((uv_handle_t *) &s->mhd_timer, NULL);
         uv_close((uv_handle_t *) &s->turn_begins, NULL);
+        uv_close((uv_handle_t *) &s->turn_passes, NULL);
         uv_close((uv_handle_t *) &s->turn_goes_on, NULL);
 }
 

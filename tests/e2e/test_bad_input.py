@@ -209,6 +209,16 @@ def test_F88_slow_requests_are_closed_by_a_total_deadline_while_others_are_serve
     assert [x["id"] for x in place.leases()] == ["L1"]
 
 
+def test_slow_request_behind_one_that_was_answered_is_closed_by_the_same_deadline(place):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(30)  # half of what a connection without any request may stay
+        s.connect(place.socket)
+        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert s.recv(65536).startswith(b"HTTP/1.1 200 ")
+        s.sendall(b"GET /healthz HTTP/1.1\r\nX: y")
+        assert s.recv(65536) == b""
+
+
 def test_closed_connections_leave_no_descriptor_behind(place):
     def open_files():
         return len(os.listdir(f"/proc/{place.daemon.pid}/fd"))
