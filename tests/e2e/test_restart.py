@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon ends, however it ends, and comes back: same ids, same holders (I6); a second one is refused."""
 
+import contextlib
+import http.client
 import os
 import signal
+import sqlite3
 import subprocess
 import time
+
+import pytest
 
 from lessor_fixtures import GIB, LESSORD, MIB, Background, until
 
@@ -204,3 +209,32 @@ def test_help_and_version_are_said_without_a_folder():
     assert subprocess.run([LESSORD, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout.startswith("lessord ")
     for bad in (["--nonsense"], ["x"], ["--dir", ""], ["--dir", "/tmp/x", "--system"], ["--log-level", "loud"]):
         assert subprocess.run([LESSORD, *bad], capture_output=True, timeout=60, check=False).returncode == 2
+
+
+def test_F75_damage_that_is_found_in_use_shows_nobody_an_empty_world(place):
+    """A batch cannot be written, and what the world would be read from again is damaged: the daemon ends. Who waited with
+    the batch must not be told that there are no leases and no devices."""
+    place.ask("1G", mode="now")
+    journal = os.path.join(place.home, "journal.db")
+    with contextlib.closing(sqlite3.connect(journal, isolation_level=None)) as other:
+        other.execute("CREATE TABLE other (x)")  # so that it reads from the file, not from what it remembers of it
+        other.execute("BEGIN IMMEDIATE")
+        asked = [place.connection() for _ in range(4)]
+        asked[0].request("POST", "/api/leases", '{"bytes": "512M", "mode": "now"}', {"Content-Type": "application/json"})
+        for _ in range(3):  # turns of the loop: it is read, decided and waits for the disk
+            place.get("/healthz")
+        for c, path in zip(asked[1:], ("/api/leases", "/api/devices", "/api/status")):
+            c.request("GET", path)
+        for suffix, head in (("", 4096), ("-wal", 32)):
+            with open(journal + suffix, "r+b") as file:
+                size = os.path.getsize(journal + suffix)
+                file.seek(head)
+                file.write(b"\xa5" * (size - head))
+        for c in asked:
+            with pytest.raises((http.client.HTTPException, OSError)):
+                print(c.getresponse().read())
+            c.close()
+        assert place.daemon.wait(60) == 1
+    assert "event=giving-up" in place.log()
+    place.start()
+    assert ".aside-" in place.get("/healthz").json["degraded"]

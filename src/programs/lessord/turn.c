@@ -299,9 +299,10 @@ static void snapshot_when_due(struct daemon *d)
 
 /* ---- the turn ---- */
 
+/* Once it has given up the world may be read by half: nobody is shown that, and the end closes the connections. */
 bool turn_is_settled(const struct daemon *d)
 {
-        return !writer_is_busy(d->writer);
+        return !writer_is_busy(d->writer) && d->exit_status == EXIT_SUCCESS;
 }
 
 /* The array serves the next turn, unless something came meanwhile. */
