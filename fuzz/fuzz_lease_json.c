@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <string.h>
+#include "api/change_json.h"
 #include "api/lease_json.h"
 #include "base/duration.h"
 #include "base/escape.h"
@@ -26,8 +27,10 @@ static void check_ask(const struct lease_ask *ask)
         const struct request *r = &ask->request;
 
         assert(r->priority >= PRIORITY_URGENT && r->priority <= PRIORITY_FILLER);
-        assert((r->bytes > 0 && r->bytes <= SIZE_BYTES_MAX && r->percent_milli == 0) ||
-               (r->bytes == 0 && r->percent_milli > 0 && r->percent_milli <= 100000));
+        bool is_sized = (r->bytes > 0 && r->bytes <= SIZE_BYTES_MAX && r->percent_milli == 0) ||
+                        (r->bytes == 0 && r->percent_milli > 0 && r->percent_milli <= 100000);
+        assert(is_sized || (r->bytes == 0 && r->percent_milli == 0 && (r->exclusive || r->adopt)));
+        assert(!r->adopt || (ask->adopt_pid > 0 && ask->adopt_pid <= LEASE_PID_MAX));
         assert(r->slot_ms <= DURATION_MAX_MS && r->wait_ms <= DURATION_MAX_MS);
         assert(memchr(r->name, '\0', sizeof(r->name)) && text_is_plain(r->name, strlen(r->name)));
         assert(memchr(r->consumer, '\0', sizeof(r->consumer)) && text_is_plain(r->consumer, strlen(r->consumer)));
@@ -41,10 +44,21 @@ static void check_ask(const struct lease_ask *ask)
         assert(r->token == 0 && r->uid == 0 && !r->is_admin && identity_is_none(r->binding.owner));
 }
 
+static void check_change(const struct change *c)
+{
+        assert(c->what != 0 && c->what <= CHANGE_ALL);
+        assert(!(c->what & CHANGE_PRIORITY) || (c->priority >= PRIORITY_URGENT && c->priority <= PRIORITY_FILLER));
+        assert((c->what & (CHANGE_SLOT | CHANGE_EXTEND)) != (CHANGE_SLOT | CHANGE_EXTEND));
+        assert((c->what & (CHANGE_PIN | CHANGE_UNPIN)) != (CHANGE_PIN | CHANGE_UNPIN));
+        assert(c->slot_ms <= DURATION_MAX_MS && (c->pin_ms <= DURATION_MAX_MS || c->pin_ms == CHANGE_PIN_LONGEST));
+        assert(c->token == 0 && c->lease_id == 0 && c->uid == 0 && !c->is_admin);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct problem problem = { 0 };
         struct lease_ask ask;
+        struct change change;
         struct activate_ask activate;
 
         if (size == 0)
@@ -59,6 +73,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
         case 'e':
                 r = empty_json_parse(body, n, &problem);
+                break;
+        case 'c':
+                r = change_json_parse(body, n, &change, &problem);
+                if (r == 0)
+                        check_change(&change);
+                break;
+        case 'd':
+                r = adopt_json_parse(body, n, &ask, &problem);
+                if (r == 0)
+                        check_ask(&ask);
+                break;
+        case 'p':
+                r = plan_json_parse(body, n, &ask, &problem);
+                if (r == 0)
+                        check_ask(&ask);
                 break;
         default:
                 r = lease_json_parse(body, n, &ask, &problem);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "api/change_json.h"
 #include "api/json_text.h"
 #include "api/lease_json.h"
 #include "cm.h"
@@ -291,9 +292,95 @@ static void activate_takes_nothing_or_pid_and_cgroup(void **state)
         assert_int_equal(empty_json_parse(both, sizeof(both) - 1, &p), -1);
 }
 
+static void exclusive_needs_no_size_and_anything_else_does(void **state)
+{
+        static const char body[] = "{\"exclusive\":true,\"kill_left\":true,\"gpus\":1}";
+        static const char none[] = "{\"exclusive\":false}";
+        struct lease_ask ask;
+        struct problem p;
+        (void) state;
+        assert_int_equal(lease_json_parse(body, sizeof(body) - 1, &ask, &p), 0);
+        assert_true(ask.request.exclusive && ask.request.kill_left && !ask.request.adopt);
+        assert_int_equal(ask.request.bytes, 0);
+        assert_int_equal(plan_json_parse(body, sizeof(body) - 1, &ask, &p), 0);
+        assert_int_equal(lease_json_parse(none, sizeof(none) - 1, &ask, &p), -1);
+        assert_string_equal(p.field, "bytes");
+}
+
+static void several_devices_are_refused_until_there_are_gangs(void **state)
+{
+        static const char body[] = "{\"bytes\":\"1G\",\"gpus\":2}";
+        struct lease_ask ask;
+        struct problem p;
+        (void) state;
+        assert_int_equal(lease_json_parse(body, sizeof(body) - 1, &ask, &p), -1);
+        assert_string_equal(p.field, "gpus");
+        assert_non_null(strstr(p.cure, "one lease for each device"));
+}
+
+static void adopting_takes_a_pid_and_no_size(void **state)
+{
+        static const struct {
+                const char *body, *field;
+        } wrong[] = { { "{}", "pid" },
+                      { "{\"pid\":0}", "pid" },
+                      { "{\"pid\":4194305}", "pid" },
+                      { "{\"pid\":1.0}", "pid" },
+                      { "{\"pid\":1,\"mode\":\"now\"}", "mode" },
+                      { "{\"pid\":1,\"bind\":{\"to\":\"process\"}}", "bind" },
+                      { "{\"pid\":1,\"cgroup\":1}", "cgroup" } };
+        static const char body[] = "{\"pid\":4711,\"cgroup\":true,\"priority\":4}";
+        struct lease_ask ask;
+        struct problem p;
+        (void) state;
+        assert_int_equal(adopt_json_parse(body, sizeof(body) - 1, &ask, &p), 0);
+        assert_true(ask.request.adopt && ask.adopt_cgroup);
+        assert_int_equal(ask.adopt_pid, 4711);
+        assert_int_equal(ask.request.bytes + ask.request.percent_milli, 0);
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                assert_int_equal(adopt_json_parse(wrong[i].body, strlen(wrong[i].body), &ask, &p), -1);
+                assert_string_equal(p.field, wrong[i].field);
+        }
+}
+
+static void change_takes_what_it_names_and_no_contradictions(void **state)
+{
+        static const struct {
+                const char *body, *field;
+        } wrong[] = { { "{}", "priority" },
+                      { "{\"priority\":0}", "priority" },
+                      { "{\"extend\":\"1h\",\"for\":null}", "extend" },
+                      { "{\"for\":\"1h\",\"for_ms\":1}", "extend" },
+                      { "{\"pin\":1}", "pin" },
+                      { "{\"bytes\":1}", "bytes" } };
+        static const char body[] = "{\"priority\":\"batch\",\"extend\":\"30m\",\"pin\":\"2h\"}";
+        struct change c;
+        struct problem p;
+        (void) state;
+        assert_int_equal(change_json_parse(body, sizeof(body) - 1, &c, &p), 0);
+        assert_int_equal(c.what, CHANGE_PRIORITY | CHANGE_EXTEND | CHANGE_PIN);
+        assert_int_equal(c.priority, 4);
+        assert_int_equal(c.slot_ms, 1800000);
+        assert_int_equal(c.pin_ms, 7200000);
+        assert_int_equal(change_json_parse("{\"pin\":true}", 12, &c, &p), 0);
+        assert_true(c.what == CHANGE_PIN && c.pin_ms == CHANGE_PIN_LONGEST);
+        assert_int_equal(change_json_parse("{\"pin\":false}", 13, &c, &p), 0);
+        assert_int_equal(c.what, CHANGE_UNPIN);
+        assert_int_equal(change_json_parse("{\"for\":null}", 12, &c, &p), 0);
+        assert_true(c.what == CHANGE_SLOT && c.slot_ms == 0);
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                assert_int_equal(change_json_parse(wrong[i].body, strlen(wrong[i].body), &c, &p), -1);
+                assert_string_equal(p.field, wrong[i].field);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(exclusive_needs_no_size_and_anything_else_does),
+                cmocka_unit_test(several_devices_are_refused_until_there_are_gangs),
+                cmocka_unit_test(adopting_takes_a_pid_and_no_size),
+                cmocka_unit_test(change_takes_what_it_names_and_no_contradictions),
                 cmocka_unit_test(ask_with_size_alone_has_the_defaults),
                 cmocka_unit_test(ask_with_every_field_takes_each),
                 cmocka_unit_test(ask_with_nulls_is_as_if_they_were_left_out),
