@@ -175,8 +175,24 @@ void journal_file_close(struct journal *j, bool keep_wal)
         journal_place_forget(j);
 }
 
+/*
+ * SQLite writes what it maps of "-shm" whatever that is: a file of somebody else by a second name, too. It holds nothing that
+ * cannot be made again from the log, and lessord's lock says that nobody else writes here (S12).
+ */
+static void shm_remove_other(const char *path)
+{
+        char name[PATH_MAX];
+        struct stat st;
+
+        if (snprintf(name, sizeof(name), "%s-shm", path) < (int) sizeof(name) && lstat(name, &st) == 0 &&
+            (!S_ISREG(st.st_mode) || st.st_nlink != 1))
+                (void) remove(name);
+}
+
 static int file_connect(struct journal *j, struct error *err)
 {
+        if (!j->options.read_only)
+                shm_remove_other(j->path);
         int flags = (j->options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
                     SQLITE_OPEN_EXRESCODE;
         int rc = sqlite3_open_v2(j->path, &j->db, flags, NULL);

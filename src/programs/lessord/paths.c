@@ -119,12 +119,15 @@ int paths_make(const struct paths *p, struct error *err)
 
 static int lock_folder(const char *lock, const char *folder, int *ret_fd, struct error *err)
 {
-        auto_close int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        auto_close int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+        struct stat st;
         struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
         char text[32];
 
         if (fd < 0)
                 return error_errno(err, errno, "opening the lock %s", lock);
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                return error_set(err, EINVAL, "the lock %s is no regular file; move it away", lock);
         if (fcntl(fd, F_OFD_SETLK, &whole) < 0) {
                 if (errno != EAGAIN && errno != EACCES)
                         return error_errno(err, errno, "locking %s", lock);
@@ -136,7 +139,8 @@ static int lock_folder(const char *lock, const char *folder, int *ret_fd, struct
                                  text[0] ? text : "unknown", folder);
         }
         int n = snprintf(text, sizeof(text), "%d\n", (int) getpid());
-        if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t) n, 0) != n)
+        /* With another name elsewhere it is left unwritten (S12): it locks all the same. */
+        if (st.st_nlink == 1 && (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t) n, 0) != n))
                 return error_errno(err, errno, "writing the lock %s", lock);
         *ret_fd = take_fd(fd);
         return 0;
