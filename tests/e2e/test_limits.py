@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much one user may ask for, and that others and the administrator are served all the same (security S07, S19)."""
 
+import collections
 import contextlib
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 
 import pytest
 
-from lessor_fixtures import LESSORD, NOBODY_LIKE_UIDS, SIMGPU, Answer, Place, UnixConnection, needs_root, until
+from lessor_fixtures import LESSORD, MIB, NOBODY_LIKE_UIDS, SIMGPU, Answer, Background, Place, UnixConnection, needs_root, until
 
 ALICE, BOB = NOBODY_LIKE_UIDS
 GPU_GROUP, ADMIN_GROUP = 61500, 61501
@@ -125,6 +126,15 @@ def test_socket_group_that_is_not_there_is_refused(system):
 
 
 # ---- who administers ----
+
+def test_limits_of_a_group_are_its_members_also_where_it_is_the_primary_one(system):
+    """The kernel names the supplementary groups and the primary one apart."""
+    system.conf(f"[group {ALICE}]\nleases_max = 3\n[group {GPU_GROUP}]\nleases_max = 4\n")
+    system.start()
+    for uid, row, most in ((ALICE, f"group {ALICE}", 3), (BOB, f"group {GPU_GROUP}", 4)):
+        shown = system.as_user(uid, "GET", "/api/limits").json
+        assert shown["row"] == row and shown["limits"]["leases_max"] == most, shown
+
 
 def test_members_of_admin_group_administer_and_others_do_not(system):
     system.conf("admin_group = gpuadmins\nceiling_user = 3\nceiling_admin = 2\n")
@@ -261,6 +271,44 @@ def test_S19_refusals_without_end_do_not_push_out_what_happened(bare):
     assert a.status == 429 and a.problem == "limit-refusals" and a.headers["Retry-After"], a
     assert n >= 990
     assert bare.request("GET", "/api/status", connection=c).status == 200
+
+
+def flood(c, request, n, at_once=50):
+    """@n requests of one connection, at_once of them in a row, and how they were answered."""
+    with c.sock.makefile("rb") as stream:
+        for _ in range(n // at_once):
+            c.sock.sendall(request * at_once)
+            for _ in range(at_once):
+                yield int(stream.readline().split()[1])
+                length = 0
+                while (line := stream.readline().lower()) != b"\r\n":
+                    length = int(line.split(b":")[1]) if line.startswith(b"content-length:") else length
+                stream.read(length)
+
+
+def test_S19_hundred_thousand_requests_of_one_user_hold_up_nobody_and_fill_no_disk(system):
+    """Counted in answers, not in time: those of the other user came while the flood went on, in the order he asked."""
+    system.start()
+    body = json.dumps({"bytes": "64M", "mode": "queue", "bind": {"to": "heartbeat", "ttl_ms": 600000}})
+    request = (f"POST /api/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+               f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+    counts = [collections.Counter() for _ in range(8)]
+    crowd = [Background(lambda c=system.connection_of(ALICE), own=own: own.update(flood(c, request, 12500))) for own in counts]
+    one, got = system.connection_of(BOB), []
+    while any(b.is_alive() for b in crowd):
+        answer = system.request("POST", "/api/leases", body, {"Content-Type": "application/json"}, connection=one)
+        assert answer.status in (201, 202), answer
+        got.append(int(answer.json["id"][1:]))
+        assert system.request("DELETE", f"/api/leases/{answer.json['id']}", connection=one).status == 200
+    for b in crowd:
+        b.answer()
+    told = sum(counts, collections.Counter())
+    assert told.total() == 100000 and told[429] > 99000 and set(told) <= {201, 202, 429}, told
+    assert len(got) >= 2 and got == sorted(got), got
+    size = sum(os.path.getsize(os.path.join(folder, name))
+               for folder, _, names in os.walk(os.path.join(system.dir, "lib")) for name in names)
+    assert size < 16 * MIB, f"{size} bytes on the disk"
+    assert len(system.leases()) <= told[201] + told[202]
 
 
 # ---- whose turn ----
