@@ -26,12 +26,17 @@ def main():
                 continue
             queries = tuple(sorted(p["name"] for p in operation.get("parameters", []) if p["in"] == "query"))
             described.add((method.upper(), path, queries))
+    keyed = {path.replace("*", "{id}")
+             for path in re.findall(r'\{ "POST", "(/[^"]*)", "[^"]*", \w+, [^,]*ROUTE_KEYED', read("src", "api", "routes.c"))}
+    keyless = sorted(path for path in keyed if "410" not in doc["paths"][path]["post"]["responses"] or "Idempotency-Key" not in
+                     [p.get("name") for p in doc["paths"][path]["post"]["parameters"]])
     version = re.search(r"version: '([^']+)'", read("meson.build"))[1]
     page = read("docs", "api.md")
     unnamed = sorted({path for _, path, _ in table if path.replace("{id}", "L17") not in page})
     results = [("routes.c names addresses", len(table) > 15, str(len(table))),
                ("every address is described, with its queries", table <= described, str(sorted(table - described))),
                ("nothing is described that is not there", described <= table, str(sorted(described - table))),
+               ("what is asked again under its key can have ended since", keyed and not keyless, str(keyless)),
                ("the description has the program's version", doc["info"]["version"] == version, doc["info"]["version"]),
                ("docs/api.md names every address", not unnamed, str(unnamed))]
     print(f"1..{len(results)}")
