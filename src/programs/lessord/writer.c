@@ -64,8 +64,10 @@ static void run(void *arg)
                 w->r = r;
                 w->err = err;
                 w->place = PLACE_WRITTEN;
+                uv_mutex_unlock(&w->lock);      /* before anybody is woken, who would find it locked */
                 uv_cond_broadcast(&w->changed); /* writer_finish() */
                 (void) uv_async_send(&w->answered);
+                uv_mutex_lock(&w->lock);
         }
         uv_mutex_unlock(&w->lock);
 }
@@ -141,8 +143,8 @@ void writer_order(struct writer *w, enum writer_order order)
         uv_mutex_lock(&w->lock);
         w->order = order;
         w->place = PLACE_GIVEN;
-        uv_cond_broadcast(&w->changed);
         uv_mutex_unlock(&w->lock);
+        uv_cond_broadcast(&w->changed);
 }
 
 bool writer_is_busy(const struct writer *w)
