@@ -2,10 +2,12 @@
 """What the driver says wrongly, or not at all (failures F17 to F29), on the real daemon: nothing is granted that nobody can
 stand for, nothing ends because of a lie, one card's trouble is its own, and all of it recovers by itself."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -61,6 +63,23 @@ def looked_anew(place):
 def living(place, *processes):
     assert place.daemon.poll() is None, "lessord ended"
     return all(p.poll() is None for p in processes)
+
+
+# ---- looks that nobody waits for ----
+
+def test_look_after_a_release_is_in_the_books_though_nobody_waits_for_it(bare):
+    bare.conf("poll_idle = 60s\n")
+    bare.start()
+
+    def records():
+        with contextlib.closing(sqlite3.connect(f"file:{bare.home}/journal.db?mode=ro", uri=True)) as db:
+            return [kind for kind, in db.execute("SELECT kind FROM record ORDER BY seq")]
+    reading = records()[-1]  # that of the start
+    a = bare.ask("1M", mode="now")
+    assert a.status == 201, a
+    n = records().count(reading)
+    bare.release(a.json["id"])
+    until("it is there", lambda: records().count(reading) > n)
 
 
 # ---- figures that are missing ----

@@ -67,12 +67,14 @@ struct daemon {
         uint64_t now_ms, wall_ms;
         uint64_t asleep_ms; /* as of the last reading */
         struct inputs inputs;
-        struct inputs taken; /* those of the batch that is under way */
+        bool inputs_can_wait; /* all of them: daemon_submit_patiently() */
+        struct inputs taken;  /* those of the batch that is under way */
         struct batch batch;
         uv_prepare_t before_sleep; /* the loop may sleep now: the clocks are read anew after it */
         uv_check_t turn;
         uv_idle_t busy; /* active while inputs wait: the loop does not sleep then */
-        uv_timer_t tick, retry;
+        uv_timer_t tick, retry, company;
+        uint64_t eyes_ms; /* how often the eyes look; 0 = not told yet */
         uv_signal_t signals[3];
 
         bool store_failed;
@@ -85,6 +87,9 @@ uint64_t daemon_now_ms(struct daemon *d);
 uint64_t daemon_wall_ms(struct daemon *d);
 /* Never refused: what cannot be kept ends the daemon (out of memory), so that nothing is silently lost. */
 void daemon_submit(struct daemon *d, const struct input *input);
+/* In its order like any other, but while nobody waits for anything it has a moment until it is stepped: it then shares the
+ * turn and the commit of what comes next. */
+void daemon_submit_patiently(struct daemon *d, const struct input *input);
 void daemon_give_up(struct daemon *d, const char *what, const struct error *err);
 
 /* The loop does not sleep while inputs wait that can be stepped. */
@@ -102,6 +107,14 @@ int turn_load_world(struct daemon *d, struct journal_restored *ret, struct error
 /* Watch the processes that the world's leases hang on; @end as for owners_sync(). Roots first: an owner that is gone leaves
  * its lease orphaned only while the command lives. */
 void turn_watch_processes(struct daemon *d, enum end_reason end);
+
+/* ---- pace.c ---- */
+/* Does anybody wait for memory, or memory for somebody? */
+bool pace_somebody_waits(const struct world *world);
+/* After a turn: how often to look, and whether the seconds tick. */
+void pace_set(struct daemon *d);
+/* The inputs can wait, but not for ever. */
+void pace_wait_for_company(struct daemon *d);
 
 /* ---- outage.c ---- */
 /* A batch could not be stored: @taken are its inputs, @code an errno. The facts among them go back to d->inputs. */

@@ -31,7 +31,8 @@ struct eyes_host {
         void *ctx;
         const struct world *(*world)(void *ctx);
         void (*submit)(void *ctx, const struct input *input);
-        uint64_t (*of_monotonic)(void *ctx, uint64_t monotonic_ms); /* world time of a CLOCK_MONOTONIC time */
+        void (*submit_patiently)(void *ctx, const struct input *input); /* what only confirms what is known */
+        uint64_t (*of_monotonic)(void *ctx, uint64_t monotonic_ms);     /* world time of a CLOCK_MONOTONIC time */
         void (*first_look)(void *ctx); /* the first complete look, or the first failure, since the start: once */
 };
 

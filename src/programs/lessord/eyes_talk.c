@@ -251,13 +251,17 @@ static void take_reading(struct eyes_link *e, const struct eyes_reading *reading
         if (!d)
                 return;
         d->looked_ms = reading->taken_ms;
-        if (!(read && read->ordered) && d->last && !eyes_reading_differs(d->last, reading))
-                return; /* nothing new and nobody waits for it: not worth a record */
+        bool differs = !d->last || eyes_reading_differs(d->last, reading);
+        if (!differs && !(read && read->ordered))
+                return; /* nothing new and nobody asked for it: not worth a record */
 
         struct input input = { .kind = INPUT_READING };
         eyes_facts_reading(reading, e->rows, &input.reading);
         input.reading.taken_ms = e->host.of_monotonic(e->host.ctx, reading->taken_ms);
-        e->host.submit(e->host.ctx, &input);
+        if (differs)
+                e->host.submit(e->host.ctx, &input);
+        else
+                e->host.submit_patiently(e->host.ctx, &input);
         keep_last(d, reading);
 }
 

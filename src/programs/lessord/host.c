@@ -185,6 +185,11 @@ static void eyes_submit(void *ctx, const struct input *input)
         daemon_submit(ctx, input);
 }
 
+static void eyes_submit_patiently(void *ctx, const struct input *input)
+{
+        daemon_submit_patiently(ctx, input);
+}
+
 static uint64_t eyes_of_monotonic(void *ctx, uint64_t monotonic_ms)
 {
         return world_clock_of_monotonic(&((struct daemon *) ctx)->clock, monotonic_ms);
@@ -201,6 +206,7 @@ struct eyes_host host_for_eyes(struct daemon *d)
                 .ctx = d,
                 .world = eyes_world,
                 .submit = eyes_submit,
+                .submit_patiently = eyes_submit_patiently,
                 .of_monotonic = eyes_of_monotonic,
                 .first_look = eyes_first_look,
         };

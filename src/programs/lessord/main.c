@@ -301,7 +301,7 @@ static void close_daemon(struct daemon *d)
         uv_handle_t *handles[] = {
                 (uv_handle_t *) &d->before_sleep, (uv_handle_t *) &d->turn,       (uv_handle_t *) &d->busy,
                 (uv_handle_t *) &d->tick,         (uv_handle_t *) &d->retry,      (uv_handle_t *) &d->signals[0],
-                (uv_handle_t *) &d->signals[1],   (uv_handle_t *) &d->signals[2],
+                (uv_handle_t *) &d->signals[1],   (uv_handle_t *) &d->signals[2], (uv_handle_t *) &d->company,
         };
 
         writer_finish(d->writer); /* whoever asked in the last moment gets an answer */
@@ -360,11 +360,13 @@ static void init_loop(struct daemon *d)
         (void) uv_idle_init(&d->loop, &d->busy);
         (void) uv_timer_init(&d->loop, &d->tick);
         (void) uv_timer_init(&d->loop, &d->retry);
+        (void) uv_timer_init(&d->loop, &d->company);
         for (size_t i = 0; i < sizeof(d->signals) / sizeof(d->signals[0]); i++) {
                 (void) uv_signal_init(&d->loop, &d->signals[i]);
                 d->signals[i].data = d;
         }
-        d->before_sleep.data = d->turn.data = d->busy.data = d->tick.data = d->retry.data = d;
+        d->before_sleep.data = d->turn.data = d->busy.data = d;
+        d->tick.data = d->retry.data = d->company.data = d;
         (void) uv_prepare_start(&d->before_sleep, on_before_sleep);
         (void) uv_check_start(&d->turn, on_turn);
         (void) uv_signal_start(&d->signals[0], on_signal, SIGTERM);

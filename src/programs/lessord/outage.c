@@ -87,6 +87,7 @@ static void keep_facts(struct daemon *d, struct inputs *taken)
         }
         free(d->inputs.items);
         d->inputs = *taken;
+        d->inputs_can_wait = false;
         *taken = (struct inputs){ 0 };
 }
 

@@ -69,24 +69,44 @@ static void on_busy(uv_idle_t *idle)
         (void) idle; /* its being active is all: the loop does not sleep while inputs wait */
 }
 
-void daemon_submit(struct daemon *d, const struct input *input)
+static bool collect(struct daemon *d, const struct input *input)
 {
         struct input copy = *input;
 
         if (copy.now_ms == 0)
                 copy.now_ms = daemon_now_ms(d);
-        if (inputs_add(&d->inputs, &copy) < 0) {
-                struct error err = { 0 };
-                (void) error_set(&err, ENOMEM, "no memory for an input");
-                daemon_give_up(d, "collecting inputs", &err);
+        if (inputs_add(&d->inputs, &copy) == 0)
+                return true;
+        struct error err = { 0 };
+        (void) error_set(&err, ENOMEM, "no memory for an input");
+        daemon_give_up(d, "collecting inputs", &err);
+        return false;
+}
+
+void daemon_submit(struct daemon *d, const struct input *input)
+{
+        if (!collect(d, input))
                 return;
-        }
+        d->inputs_can_wait = false;
         daemon_stay_awake(d);
+}
+
+void daemon_submit_patiently(struct daemon *d, const struct input *input)
+{
+        bool can_wait = (d->inputs.n == 0 || d->inputs_can_wait) && !pace_somebody_waits(d->world);
+
+        if (!collect(d, input))
+                return;
+        d->inputs_can_wait = can_wait;
+        if (can_wait)
+                pace_wait_for_company(d);
+        else
+                daemon_stay_awake(d);
 }
 
 void daemon_stay_awake(struct daemon *d)
 {
-        if (d->inputs.n > 0 && !d->store_failed && !writer_is_busy(d->writer))
+        if (d->inputs.n > 0 && !d->inputs_can_wait && !d->store_failed && !writer_is_busy(d->writer))
                 (void) uv_idle_start(&d->busy, on_busy);
 }
 
@@ -209,6 +229,16 @@ static void log_action(const struct action *a)
                          a->bytes);
 }
 
+/* A look changes nothing and tells nobody anything: it need not wait for the disk, which mostly takes as long. */
+static void order_looks(struct daemon *d)
+{
+        for (size_t i = 0; i < d->batch.n; i++) {
+                const struct action *a = &d->batch.items[i];
+                if (a->kind == ACTION_READ && a->device < d->world->n_devices)
+                        eyes_link_read(d->eyes, d->world->devices[a->device].uuid);
+        }
+}
+
 static void act(struct daemon *d)
 {
         struct batch *b = &d->batch;
@@ -216,11 +246,8 @@ static void act(struct daemon *d)
 
         for (size_t i = 0; i < b->n; i++) {
                 const struct action *a = &b->items[i];
-                if (a->kind == ACTION_READ) {
-                        if (a->device < d->world->n_devices)
-                                eyes_link_read(d->eyes, d->world->devices[a->device].uuid);
-                        continue;
-                }
+                if (a->kind == ACTION_READ)
+                        continue; /* while the disk wrote: order_looks() */
                 log_action(a);
                 if (a->kind == ACTION_HAND)
                         hands_act(d, a);
@@ -238,51 +265,6 @@ void turn_watch_processes(struct daemon *d, enum end_reason end)
 {
         owners_sync(&d->roots, d->world, end);
         owners_sync(&d->owners, d->world, end);
-}
-
-/* ---- how often to look ---- */
-
-static void on_tick(uv_timer_t *timer)
-{
-        struct daemon *d = timer->data;
-        struct input tick = { .kind = INPUT_TICK };
-        struct error err = { 0 };
-
-        log_catch_up();
-        if (d->store_failed || !turn_is_settled(d))
-                return; /* what is due is due at the next one too */
-        int r = journal_look(d->journal, &err);
-        if (r < 0) {
-                outage_begin(d, &(struct inputs){ 0 }, -r, &err);
-                return;
-        }
-        if (d->inputs.n == 0 && journal_wants_tidying(d->journal)) {
-                writer_order(d->writer, WRITER_TIDY);
-                daemon_submit(d, &tick);
-                return;
-        }
-        if (d->owners.incomplete || d->roots.incomplete)
-                turn_watch_processes(d, END_OWNER_EXITED);
-        daemon_submit(d, &tick);
-}
-
-static void set_pace(struct daemon *d)
-{
-        const struct world *w = d->world;
-        bool any = false, busy = false;
-
-        for (uint32_t i = 0; i < w->n_leases; i++) {
-                if (w->lease_ids[i] == 0)
-                        continue;
-                uint8_t state = w->leases[i].state;
-                any = true;
-                busy = busy || state == LEASE_QUEUED || state == LEASE_GRANTED || state == LEASE_DRAINING;
-        }
-        eyes_link_interval(d->eyes, busy ? d->conf.poll_busy_ms : any ? d->conf.poll_ms : d->conf.poll_idle_ms);
-        if (!any)
-                (void) uv_timer_stop(&d->tick);
-        else if (!uv_is_active((uv_handle_t *) &d->tick))
-                (void) uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
 }
 
 static void snapshot_when_due(struct daemon *d)
@@ -305,33 +287,21 @@ bool turn_is_settled(const struct daemon *d)
         return !writer_is_busy(d->writer) && d->exit_status == EXIT_SUCCESS;
 }
 
-/* The array serves the next turn, unless something came meanwhile. */
-static void taken_done(struct daemon *d)
-{
-        inputs_clear(&d->taken);
-        if (d->inputs.items) {
-                inputs_fini(&d->taken);
-        } else {
-                d->inputs = d->taken;
-                d->taken = (struct inputs){ 0 };
-        }
-}
-
 static void batch_failed(struct daemon *d, int r, const struct error *err)
 {
         batch_reset(&d->batch);
         outage_begin(d, &d->taken, -r, err);
-        taken_done(d);
+        inputs_clear(&d->taken);
 }
 
 static void batch_stored(struct daemon *d)
 {
         hands_settle(d, &d->taken);
         act(d);
-        taken_done(d);
+        inputs_clear(&d->taken);
         snapshot_when_due(d);
         if (!d->stopping)
-                set_pace(d);
+                pace_set(d);
 }
 
 void turn_run(struct daemon *d)
@@ -339,20 +309,23 @@ void turn_run(struct daemon *d)
         struct error err = { 0 };
 
         (void) uv_idle_stop(&d->busy);
-        if (d->inputs.n == 0 || d->store_failed || d->stopping || !turn_is_settled(d)) {
+        if (d->inputs.n == 0 || d->inputs_can_wait || d->store_failed || d->stopping || !turn_is_settled(d)) {
                 d->now_ms = 0;
                 return;
         }
 
+        struct inputs empty = d->taken; /* two arrays in turns */
         d->taken = d->inputs;
-        d->inputs = (struct inputs){ 0 };
+        d->inputs = empty;
         int r = step_all(d, &d->taken, &err);
         if (r < 0)
                 batch_failed(d, r, &err);
         else if (journal_pending(d->journal) == 0)
                 batch_stored(d); /* ticks that said nothing */
-        else
+        else {
                 writer_order(d->writer, WRITER_COMMIT);
+                order_looks(d);
+        }
         d->now_ms = 0;
 }
 

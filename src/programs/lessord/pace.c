@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How often the eyes look, when the seconds tick, and how long an input waits that nobody waits for. */
+#include "base/log.h"
+#include "model/lease.h"
+#include "programs/lessord/daemon.h"
+
+enum { COMPANY_MS = 20 };
+
+/* ---- the eyes ---- */
+
+bool pace_somebody_waits(const struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                uint8_t state = w->leases[i].state;
+                if (w->lease_ids[i] != 0 &&
+                    (state == LEASE_QUEUED || state == LEASE_GRANTED || state == LEASE_DRAINING))
+                        return true;
+        }
+        return false;
+}
+
+static bool has_leases(const struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0)
+                        return true;
+        return false;
+}
+
+static uint64_t wanted_interval_ms(const struct daemon *d)
+{
+        return pace_somebody_waits(d->world) ? d->conf.poll_busy_ms
+               : has_leases(d->world)        ? d->conf.poll_ms
+                                             : d->conf.poll_idle_ms;
+}
+
+/* ---- ticks ---- */
+
+static void on_tick(uv_timer_t *timer)
+{
+        struct daemon *d = timer->data;
+        struct input tick = { .kind = INPUT_TICK };
+        struct error err = { 0 };
+
+        log_catch_up();
+        if (d->store_failed || !turn_is_settled(d))
+                return; /* what is due is due at the next one too */
+        int r = journal_look(d->journal, &err);
+        if (r < 0) {
+                outage_begin(d, &(struct inputs){ 0 }, -r, &err);
+                return;
+        }
+        eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d));
+        if (!has_leases(d->world))
+                (void) uv_timer_stop(&d->tick);
+        if (d->inputs.n == 0 && journal_wants_tidying(d->journal)) {
+                writer_order(d->writer, WRITER_TIDY);
+                daemon_submit(d, &tick);
+                return;
+        }
+        if (d->owners.incomplete || d->roots.incomplete)
+                turn_watch_processes(d, END_OWNER_EXITED);
+        daemon_submit(d, &tick);
+}
+
+/* Faster at once, slower with the next tick: leases that come and go are no reason to tell the eyes so each time. */
+void pace_set(struct daemon *d)
+{
+        uint64_t ms = wanted_interval_ms(d);
+
+        if (d->eyes_ms == 0 || ms < d->eyes_ms)
+                eyes_link_interval(d->eyes, d->eyes_ms = ms);
+        if (!uv_is_active((uv_handle_t *) &d->tick) && (has_leases(d->world) || ms != d->eyes_ms))
+                (void) uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+/* ---- inputs that can wait ---- */
+
+static void on_company(uv_timer_t *timer)
+{
+        struct daemon *d = timer->data;
+
+        d->inputs_can_wait = false;
+        daemon_stay_awake(d);
+}
+
+void pace_wait_for_company(struct daemon *d)
+{
+        if (!uv_is_active((uv_handle_t *) &d->company))
+                (void) uv_timer_start(&d->company, on_company, COMPANY_MS, 0);
+}
