@@ -243,6 +243,7 @@ static void set_reply_text(struct conn *c, unsigned status, const char *type, ch
         c->reply = text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE)
                         : MHD_create_response_from_buffer(sizeof(no_memory) - 1, no_memory, MHD_RESPMEM_PERSISTENT);
         c->reply_status = text ? status : MHD_HTTP_SERVICE_UNAVAILABLE;
+        c->reply_bytes = c->reply && text ? strlen(text) : 0;
         if (!c->reply) {
                 free(text);
                 conn_drop(c);
@@ -405,6 +406,7 @@ void conn_end_request(struct conn *c, bool sent)
         strbuf_fini(&c->body);
         strbuf_fini(&c->out);
         c->out_at = 0;
+        c->reply_bytes = 0;
         json_decref(c->before);
         c->before = NULL;
         if (c->reply)

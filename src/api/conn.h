@@ -26,6 +26,9 @@
  * once, whoever he is. 100,000 kept events last half an hour at this pace. */
 enum { REFUSALS_PER_S = 50, REFUSALS_BURST = 1000 };
 
+/* Answers that a user has not read yet lie here: long ones are made for him while they are no more than this. */
+enum { UNREAD_MAX_BYTES = 16 * 1024 * 1024 };
+
 enum conn_state {
         CONN_NEW,       /* its container is being asked about; libmicrohttpd does not have it yet */
         CONN_IDLE,      /* between requests */
@@ -107,6 +110,7 @@ struct conn {
         json_t *before;  /* the lease as it was, for an answer about one that is gone */
         struct MHD_Response *reply;
         unsigned reply_status;
+        size_t reply_bytes; /* in memory until the client has read it */
 
         /* event stream */
         struct strbuf out;
@@ -204,6 +208,8 @@ void conn_bind_lease(struct conn *c, uint64_t lease_id);
 /* ---- dispatch.c ---- */
 /* The request is there, with its body: is he allowed so many, was it asked before, is it his turn? Then it runs. */
 void conn_dispatch(struct conn *c);
+/* It is its turn. */
+void conn_run(struct conn *c);
 
 /* ---- enter.c ---- */
 /* Who asks, and may he ask this here? Every request anew: by TCP a connection is nobody's, and each request has its token.

@@ -101,6 +101,29 @@ static bool looks_at_world(const struct conn *c)
         return c->early.status == 0 && !c->too_large && c->route->run != look_health;
 }
 
+static uint64_t unread_bytes(const struct api_server *s, uint32_t uid)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < s->options.connections_max; i++)
+                sum += s->conns[i] && s->conns[i]->peer.uid == uid ? s->conns[i]->reply_bytes : 0;
+        return sum;
+}
+
+void conn_run(struct conn *c)
+{
+        struct problem p;
+
+        if (!(c->route->flags & ROUTE_HEAVY) || unread_bytes(c->server, c->peer.uid) < UNREAD_MAX_BYTES) {
+                c->route->run(c);
+                return;
+        }
+        problem_set(&p, 429, "limit-unread",
+                    "%d MiB of answers to this user were not read yet; read them, or close their connections",
+                    UNREAD_MAX_BYTES >> 20);
+        conn_reply_later(c, &p, 1000);
+}
+
 void conn_dispatch(struct conn *c)
 {
         struct api_server *s = c->server;
@@ -116,7 +139,7 @@ void conn_dispatch(struct conn *c)
         else if (!is_within_limits(c) || !is_asked_first(c))
                 return;
         else if (!(c->route->flags & ROUTE_HEAVY) || turns_enter(&s->turns, c->slot, c->peer.uid))
-                c->route->run(c);
+                conn_run(c);
         else
                 conn_sleep(c, CONN_TURN);
         if (s->turns.served > 0 || s->turns.n_waiting > 0)

@@ -49,6 +49,7 @@ static const struct {
         { "limit-waiting", "Too many requests wait" },
         { "limit-requests", "Too many requests a second" },
         { "limit-refusals", "Too many requests were refused" },
+        { "limit-unread", "Too many answers were not read" },
         { "limit-keys", "Too many requests with a key are under way" },
         { "limit-leases", "There are as many leases as there may be" },
         { "limit-entries", "The queue is full" },

@@ -13,7 +13,7 @@
 static const struct route routes[] = {
         { "GET", "/healthz", "", look_health, ROUTE_METRICS, 0 },
         { "GET", "/metrics", "", look_metrics, ROUTE_METRICS | ROUTE_HEAVY, 0 },
-        { "GET", "/api/openapi.json", "", look_openapi, 0, 0 },
+        { "GET", "/api/openapi.json", "", look_openapi, ROUTE_HEAVY, 0 },
         { "GET", "/api/status", "", look_status, ROUTE_HEAVY, 0 },
         { "GET", "/api/devices", "", look_devices, ROUTE_HEAVY, 0 },
         { "GET", "/api/queue", "", look_queue, ROUTE_HEAVY, 0 },

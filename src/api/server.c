@@ -169,7 +169,7 @@ static void on_turn_begins(uv_prepare_t *prepare)
         while (turns_next(&s->turns, &slot)) {
                 struct conn *c = s->conns[slot];
                 if (c && !c->dead)
-                        c->route->run(c);
+                        conn_run(c);
         }
         if (s->turns.n_waiting == 0)
                 (void) uv_idle_stop(&s->turn_goes_on);

@@ -340,6 +340,24 @@ def test_S19_one_user_with_240_connections_does_not_hold_up_another_one(system, 
     assert before <= 12, f"{before} answers of the crowd came first"
 
 
+def test_S19_answers_that_one_user_does_not_read_fill_no_memory(system):
+    system.start()
+    one, ask = system.connection_of(ALICE), {"bytes": "1M", "mode": "now", "bind": {"to": "heartbeat", "ttl_ms": 600000}}
+    for _ in range(400):
+        assert system.request("POST", "/api/leases", ask, connection=one).status == 201
+    crowd = [system.connection_of(ALICE) for _ in range(240)]
+    for c in crowd:
+        send(c, "/api/leases")
+    # Answers that fit into a socket are gone from here; of the others so many are made.
+    refused = until("it is enough", lambda: (a := system.request("GET", "/api/status", connection=one)).status == 429 and a)
+    assert refused.problem == "limit-unread" and refused.headers["Retry-After"], refused
+    assert system.request("GET", "/healthz", connection=one).status == 200
+    assert len(system.as_user(BOB, "GET", "/api/leases").json["leases"]) == 400
+    for c in crowd:
+        c.close()
+    until("he is served again", lambda: system.request("GET", "/api/status", connection=one).status == 200)
+
+
 def state_of(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         return file.read().rsplit(")", 1)[1].split()[0]
