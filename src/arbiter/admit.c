@@ -9,6 +9,7 @@
 #include "arbiter/life.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
+#include "arbiter/request.h"
 #include "arbiter/usage.h"
 #include "base/number.h"
 #include "placement/pick.h"
@@ -448,6 +449,16 @@ static bool is_too_large(struct pass *p, struct entry *e)
         return true;
 }
 
+static void set_demand(struct pass *p, struct entry *e, struct lease *lease, uint64_t bytes)
+{
+        struct world *w = p->world;
+
+        e->demand_bytes = lease->bytes = bytes;
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+                        w->holders[i].reserved_bytes = u64_min(w->holders[i].reserved_bytes, bytes);
+}
+
 /*
  * The whole of a device was asked for, and what that comes to shows late: what the driver keeps only when the device is
  * empty, a display when it is switched on. Without following it would wait on an empty device for ever; without following
@@ -466,10 +477,25 @@ static void follow_whole(struct pass *p, struct entry *e)
                         whole_bytes = u64_max(whole_bytes, device_whole_bytes(w, d));
         if (whole_bytes < e->least_bytes)
                 return;
-        e->demand_bytes = lease->bytes = whole_bytes;
-        world_each_holder_of (w, i, HOLDER_CLAIM)
-                if (ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
-                        w->holders[i].reserved_bytes = u64_min(w->holders[i].reserved_bytes, whole_bytes);
+        set_demand(p, e, lease, whole_bytes);
+}
+
+/* The same for a share of a device, but downwards only: "all" of what can be given is less when less can be given (the
+ * driver's own shows when the device is empty), and nobody waits on an empty device for what it never gives. */
+static void follow_share(struct pass *p, struct entry *e)
+{
+        struct world *w = p->world;
+        struct lease *lease = world_lease_get(w, e->lease);
+        uint64_t ceiling_bytes = 0;
+
+        if (e->percent_milli == 0 || !lease)
+                return;
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                if ((e->devices & (UINT64_C(1) << d)) && lane_of(p, d)->usable)
+                        ceiling_bytes = u64_max(ceiling_bytes, lane_of(p, d)->ceiling_bytes);
+        uint64_t share = (uint64_t) ((unsigned __int128) ceiling_bytes * e->percent_milli / PERCENT_ALL);
+        if (share != 0 && share < e->demand_bytes)
+                set_demand(p, e, lease, share);
 }
 
 static void look_at(struct pass *p, struct entry *e)
@@ -482,6 +508,7 @@ static void look_at(struct pass *p, struct entry *e)
         uint32_t nearest = NO_DEVICE;
 
         follow_whole(p, e);
+        follow_share(p, e);
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;

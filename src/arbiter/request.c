@@ -9,7 +9,7 @@
 #include "base/number.h"
 
 /* A look takes milliseconds. Where none comes that can be used (lists that are refused), "now" is over some time. */
-enum { NO_WAIT_LOOK_MS = 5000, PERCENT_ALL = 100000 };
+enum { NO_WAIT_LOOK_MS = 5000 };
 
 void request_refuse(struct world *w, struct actions *out, const struct request *r, const struct reason *why)
 {
@@ -202,6 +202,8 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
         e->demand_bytes = lease->bytes;
         if (r->exclusive)
                 e->least_bytes = u64_max(r->bytes, 1);
+        else if (r->bytes == 0)
+                e->percent_milli = r->percent_milli;
         e->devices = lease->devices;
         e->limit_ms = r->slot_ms;
         e->arrived_ms = w->now_ms;

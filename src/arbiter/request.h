@@ -5,6 +5,8 @@
 #include "model/input.h"
 #include "model/world.h"
 
+enum { PERCENT_ALL = 100000 }; /* `all`, in thousandths of a percent */
+
 void request_step(struct world *world, const struct request *request, struct actions *out);
 
 /* ---- what asking for what runs already (adopt.c) and changing (change.c) share with it ---- */

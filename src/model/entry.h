@@ -45,6 +45,8 @@ struct entry {
         struct ref lease;
         uint32_t user; /* row in the world's users */
         uint64_t demand_bytes;
+        uint64_t
+                percent_milli; /* a share of a device's ceiling was asked for: where that falls, the demand follows; 0: not */
         uint64_t least_bytes; /* exclusive: it wants the whole of a device, whatever that is now, but so much; 0: not */
         uint64_t devices;     /* bit mask */
         uint64_t limit_ms;    /* how long it will run at most; 0 = no word on it */

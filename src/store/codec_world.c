@@ -100,6 +100,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 448)
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
         F(S, U64, demand_bytes, 0)                                                                                     \
+        F(S, SINCE, percent_milli, (4, U64, 0))                                                                        \
         F(S, SINCE, least_bytes, (4, U64, 0))                                                                          \
         F(S, U64, devices, 0)                                                                                          \
         F(S, U64, limit_ms, 0)                                                                                         \
@@ -113,7 +114,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 448)
         F(S, U64, start_ms, 0)                                                                                         \
         F(S, U64, block_since_ms, 0)                                                                                   \
         F(S, U64, block_until_ms, 0)
-CODEC_STRUCT(entry, ENTRY_FIELDS, 192)
+CODEC_STRUCT(entry, ENTRY_FIELDS, 200)
 
 #define HOLDER_FIELDS(F, S)                                                                                            \
         F(S, U32, generation, 0)                                                                                       \

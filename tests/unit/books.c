@@ -150,6 +150,7 @@ static void fill_entry(struct entry *e, uint32_t seed)
         some_ref(&e->lease, seed);
         e->user = 2;
         e->demand_bytes = 1;
+        e->percent_milli = 90000;
         e->least_bytes = 1;
         e->devices = 5;
         e->limit_ms = 2;

@@ -285,7 +285,7 @@ static void ceiling_that_falls_is_told_once_and_blocks_nobody(void **state)
         scene_begin(&s);
         uint32_t card = scene_device(&s, GiB(24));
         uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(10), .slot_s = 600 });
-        uint64_t all = scene_request(&s, (struct ask){ .percent_milli = 100000, .uid = ALICE });
+        uint64_t all = scene_request(&s, (struct ask){ .bytes = GiB(24), .uid = ALICE });
         assert_head_of(&s, all, card);
 
         uint32_t desktop = scene_graphics(&s, card, MiB(100));
@@ -311,6 +311,30 @@ static void ceiling_that_falls_is_told_once_and_blocks_nobody(void **state)
         assert_head_of(&s, all, card);
         scene_release(&s, x);
         assert_state(&s, all, LEASE_ACTIVE);
+        scene_end(&s);
+}
+
+/* `all` of a card that can give less by now is less: it would wait for ever on an empty card for what that never gives. */
+static void share_of_a_card_follows_its_ceiling_down_and_starts(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(10), .slot_s = 600 });
+        uint64_t all = scene_request(&s, (struct ask){ .percent_milli = 100000, .uid = ALICE });
+        uint64_t half = scene_request(&s, (struct ask){ .percent_milli = 50000, .uid = BOB });
+        assert_head_of(&s, all, card);
+        uint32_t desktop = scene_graphics(&s, card, MiB(100));
+        assert_waits(&s, all);
+        assert_bytes(world_lease_by_id(s.world, all)->bytes, GiB(23));
+        scene_release(&s, a);
+        assert_state(&s, all, LEASE_ACTIVE);
+        assert_bytes(world_lease_by_id(s.world, all)->bytes, GiB(23));
+        assert_waits(&s, half);
+        assert_bytes(world_lease_by_id(s.world, half)->bytes, GiB(23) / 2);
+        scene_process_ends(&s, desktop); /* and never up again: it was told what it comes to */
+        assert_bytes(world_lease_by_id(s.world, half)->bytes, GiB(23) / 2);
         scene_end(&s);
 }
 
@@ -606,6 +630,7 @@ int main(void)
                 cmocka_unit_test(claim_that_wobbles_with_the_memory_of_others_is_told_to_nobody),
                 cmocka_unit_test(claim_that_only_time_changed_is_told),
                 cmocka_unit_test(ceiling_that_falls_is_told_once_and_blocks_nobody),
+                cmocka_unit_test(share_of_a_card_follows_its_ceiling_down_and_starts),
                 cmocka_unit_test(head_is_not_told_that_its_own_claim_is_in_its_way),
                 cmocka_unit_test(claim_of_a_head_is_in_the_way_of_others),
                 cmocka_unit_test(hundreds_that_wait_are_not_all_told_of_each_look_that_is_awaited),
