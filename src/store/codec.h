@@ -217,7 +217,7 @@ int put_end(struct put *c, const char *blob, size_t *ret_n, struct error *err);
 static inline uint16_t codec_version_of(const void *data, size_t n_data)
 {
         const uint8_t *p = data;
-        return n_data >= 2 ? (uint16_t) (p[0] | p[1] << 8) : 0;
+        return n_data >= 2 ? (uint16_t) ((unsigned) p[0] | (unsigned) p[1] << 8) : 0;
 }
 /* -EPROTONOSUPPORT: a version that is not read here. */
 int get_begin(struct get *c, const char *blob, const void *data, size_t n_data, struct error *err);

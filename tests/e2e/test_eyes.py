@@ -410,7 +410,9 @@ def test_F26_sleep_ends_no_lease_and_what_was_read_before_it_grants_nothing(bed)
     bed.fault("clear")
     until("what waited is granted", lambda: bed.lease(waits["id"]).json["state"] == "granted")
     assert [bed.lease(x).json["state"] for x in (lease, short)] == ["active"] * 2 and living(bed, hog)
-    assert [e["rule"] for e in bed.events(limit=1000) if e["kind"] == "eyes"] == ["eyes-stale", "eyes-back"]
+    said = [e["rule"] for e in bed.events(limit=1000) if e["kind"] == "eyes"]
+    # once for the sleep; a machine that is busy may keep the reader from answering in time again
+    assert said[:2] == ["eyes-stale", "eyes-back"] and said == said[:2] * (len(said) // 2), said
     assert len(bed.eyes()) == 1 and bed.log().count("event=eyes-started") == 1
 
 
