@@ -110,6 +110,8 @@ def test_F79_wall_clock_that_jumps_ends_no_lease_and_turns_no_queue(wall):
         shown = wall.lease(slot).json
         assert shown["state"] == "active" and 0 < shown["slot_left_ms"] <= 3600000, shown
         assert wall.lease(beat).json["state"] == "active"
+    steps = [int(x) for x in re.findall(r"event=clock-step by_ms=(-?\d+)$", wall.log(), re.M)]
+    assert [round(ms / 3600000) for ms in steps] == [-13, 26, 24 * 365 * 20 - 13, -24 * 365 * 20, -1], steps  # who reads the log is told
     assert [e["lease"] for e in wall.queue()] == queue  # by arrival, whatever the clock said then
     assert all(e["waited_ms"] < 3600000 for e in wall.queue())
     ids = [e["id"] for e in wall.events(limit=1000)]

@@ -27,6 +27,7 @@
 enum {
         TICK_MS = 1000,
         SLEPT_MS = 2000,      /* beyond what reading two clocks one after the other can differ */
+        CLOCK_STEP_MS = 900,  /* a leap second is one */
         STORE_BUSY_MS = 2000, /* how long a request waits for a lock that others hold on the journal, then 503 */
         STORE_RETRY_FIRST_MS = 100,
         STORE_RETRY_BUSY_MS = 20, /* then it is only looked whether it is gone */
@@ -66,6 +67,7 @@ struct daemon {
         /* one reading of the clocks a turn; 0 = not read yet */
         uint64_t now_ms, wall_ms;
         uint64_t asleep_ms; /* as of the last reading */
+        int64_t wall_ahead_ms; /* the wall clock before all time since the start, sleep too: changes when somebody sets it */
         struct inputs inputs;
         bool inputs_can_wait; /* all of them: daemon_submit_patiently() */
         struct inputs taken;  /* those of the batch that is under way */

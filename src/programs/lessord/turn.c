@@ -40,12 +40,24 @@ static void notice_sleep(struct daemon *d)
                 eyes_link_slept(d->eyes);
 }
 
+/* Nothing here goes by the wall clock; whoever reads the log by its times has to know that they jumped (F79). */
+static void notice_clock_step(struct daemon *d)
+{
+        int64_t ahead_ms = (int64_t) (d->wall_ms - d->now_ms - d->asleep_ms);
+        int64_t step_ms = ahead_ms - d->wall_ahead_ms;
+
+        if (d->wall_ahead_ms != 0 && (step_ms > CLOCK_STEP_MS || step_ms < -CLOCK_STEP_MS))
+                log_warning("event=clock-step by_ms=%" PRId64, step_ms);
+        d->wall_ahead_ms = ahead_ms;
+}
+
 uint64_t daemon_now_ms(struct daemon *d)
 {
         if (d->now_ms == 0) {
                 d->now_ms = world_clock_now_ms(&d->clock);
                 d->wall_ms = clock_now_wall_ms();
                 notice_sleep(d); /* first of this turn: what it submits stands before what the turn brought */
+                notice_clock_step(d);
         }
         return d->now_ms;
 }
