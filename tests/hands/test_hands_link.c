@@ -4,6 +4,7 @@
  * `--fd N` this program is itself a warden of another version.
  */
 #include "programs/lessord/hands_link.h"
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -194,20 +195,25 @@ static bool was(uint64_t id, enum warden_result result, enum warden_why why)
         return true;
 }
 
-/* The warden, found by what it is: our child of that name. */
-static pid_t warden_pid(void)
+/* Found by what it is: our child of that name. */
+static pid_t child_called(const char *name)
 {
         pid_t found = 0;
 
         for (pid_t pid = getpid() + 1; pid < getpid() + 4000; pid++) {
                 struct eyes_process facts;
                 if (process_identify(&source, (uint32_t) pid, &facts, NULL, NULL) < 0 ||
-                    strcmp(facts.comm, "lessor-warden") != 0 || facts.ppid != (uint32_t) getpid())
+                    strcmp(facts.comm, name) != 0 || facts.ppid != (uint32_t) getpid())
                         continue;
                 assert_int_equal(found, 0); /* never two */
                 found = pid;
         }
         return found;
+}
+
+static pid_t warden_pid(void)
+{
+        return child_called("lessor-warden");
 }
 
 static void reap(pid_t pid)
@@ -447,7 +453,7 @@ static int launched_order(bool with_launcher)
         struct error err = { 0 };
         pid_t child = sleeper();
 
-        if (with_launcher && launcher_start(warden_path, &options.launcher, &err) < 0)
+        if (with_launcher && launcher_start(warden_path, dir, &options.launcher, &err) < 0)
                 return 10;
         options.has_launcher = with_launcher;
         int r = confine_unprivileged(&err);
@@ -491,6 +497,148 @@ static void launched_hands_have_the_rights_that_lessord_gave_up(void **state)
                 assert_int_equal(in_a_child(false), WARDEN_WHY_UNSEEN);
 }
 
+/* ---- a launcher in the hands of a lessord that was taken over ---- */
+
+static uint64_t mask_of(pid_t pid, const char *name)
+{
+        char path[64], text[8192];
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/status", (int) pid);
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+        (void) fclose(f);
+        const char *line = strstr(text, name);
+        assert_non_null(line);
+        return strtoull(line + strlen(name), NULL, 16);
+}
+
+static char state_of(pid_t pid)
+{
+        char path[64], text[1024], state = '-';
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+        FILE *f = fopen(path, "re");
+        if (!f)
+                return '-';
+        text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+        (void) fclose(f);
+        const char *paren = strrchr(text, ')');
+        if (paren)
+                state = paren[2];
+        return state;
+}
+
+static unsigned descriptors_of(pid_t pid)
+{
+        char path[64];
+        unsigned n = 0;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/fd", (int) pid);
+        DIR *folder = opendir(path);
+        assert_non_null(folder);
+        while (readdir(folder))
+                n++;
+        (void) closedir(folder);
+        return n - 2;
+}
+
+/* One datagram with @n_fds copies of descriptor 0, which is what lessord's end never sends. */
+static void send_raw(int sock, const char *data, size_t n, int n_fds)
+{
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+        char copy[64];
+        struct iovec iov = { .iov_base = copy, .iov_len = n };
+        struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control };
+
+        memcpy(copy, data, n);
+        msg.msg_controllen = CMSG_SPACE((size_t) n_fds * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN((size_t) n_fds * sizeof(int));
+        assert_int_equal(sendmsg(sock, &msg, MSG_NOSIGNAL), (ssize_t) n);
+}
+
+static void close_child(struct eyes_child *child)
+{
+        (void) close(child->pidfd);
+        (void) close(child->sock);
+}
+
+static void S23_launcher_keeps_roots_sight_and_no_other_right(void **state)
+{
+        const uint64_t sight = geteuid() == 0 ? UINT64_C(1) << 19 : 0;
+        struct eyes_child child;
+        struct error err = { 0 };
+        int launcher = -1, leaked = dup(STDIN_FILENO);
+
+        (void) state;
+        assert_int_equal(launcher_start(warden_path, dir, &launcher, &err), 0);
+        assert_int_equal(launcher_spawn(launcher, &child, &err), 0); /* it has begun its work */
+        pid_t pid = child_called("lessor-launcher");
+        assert_int_equal(mask_of(pid, "CapEff:\t"), sight);
+        assert_int_equal(mask_of(pid, "CapPrm:\t"), sight);
+        assert_int_equal(mask_of(pid, "CapInh:\t"), 0);
+        assert_int_equal(mask_of(pid, "NoNewPrivs:\t"), 1);
+        if (geteuid() == 0)
+                assert_true(descriptors_of(pid) <= 4); /* three, and its socket: nothing else that was open here */
+        close_child(&child);
+        (void) close(leaked);
+        (void) close(launcher);
+}
+
+static void S22_launcher_takes_no_option_from_a_lessord_that_was_taken_over(void **state)
+{
+        static const char injected[] = "lessor-warden\0--system\0--brain-uid\0"
+                                       "0";
+        int launcher = -1, status = 0;
+        struct error err = { 0 };
+        char byte;
+
+        (void) state;
+        assert_int_equal(launcher_start(warden_path, dir, &launcher, &err), 0);
+        pid_t pid = 0;
+        until((pid = child_called("lessor-launcher")) != 0);
+        send_raw(launcher, injected, sizeof(injected), 1);
+        assert_int_equal(recv(launcher, &byte, 1, 0), 0); /* it is gone: no pid, no pidfd, no process */
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+        (void) close(launcher);
+}
+
+static void launcher_takes_one_descriptor_and_keeps_none(void **state)
+{
+        int launcher = -1;
+        struct error err = { 0 };
+        char byte;
+
+        (void) state;
+        assert_int_equal(launcher_start(warden_path, dir, &launcher, &err), 0);
+        send_raw(launcher, "launch", sizeof("launch"), 2);
+        assert_int_equal(recv(launcher, &byte, 1, 0), 0);
+        (void) close(launcher);
+}
+
+static void F48_pid_of_a_launched_warden_is_nobody_elses_until_the_next_one(void **state)
+{
+        struct eyes_child first, second;
+        struct error err = { 0 };
+        int launcher = -1;
+
+        (void) state;
+        assert_int_equal(launcher_start(warden_path, dir, &launcher, &err), 0);
+        assert_int_equal(launcher_spawn(launcher, &first, &err), 0);
+        eyes_child_kill(&first);
+        until(process_is_dead(first.pidfd));
+        assert_int_equal(state_of(first.pid), 'Z'); /* else its number could go round before it was held by a pidfd */
+        assert_int_equal(launcher_spawn(launcher, &second, &err), 0);
+        assert_int_equal(state_of(first.pid), '-');
+        close_child(&first);
+        close_child(&second);
+        (void) close(launcher);
+}
+
 /* ---- */
 
 static int be_old_warden(int fd)
@@ -520,6 +668,12 @@ int main(int argc, char **argv)
                 cmocka_unit_test_setup_teardown(program_that_is_not_there_is_said_so_once, begin, end),
                 cmocka_unit_test_setup_teardown(systems_hands_are_connected_to_when_they_come, begin, end),
                 cmocka_unit_test_setup_teardown(launched_hands_have_the_rights_that_lessord_gave_up, begin, end),
+                cmocka_unit_test_setup_teardown(S23_launcher_keeps_roots_sight_and_no_other_right, begin, end),
+                cmocka_unit_test_setup_teardown(S22_launcher_takes_no_option_from_a_lessord_that_was_taken_over, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(launcher_takes_one_descriptor_and_keeps_none, begin, end),
+                cmocka_unit_test_setup_teardown(F48_pid_of_a_launched_warden_is_nobody_elses_until_the_next_one, begin,
+                                                end),
         };
         const char *build = getenv("LESSOR_BUILD_DIR");
 

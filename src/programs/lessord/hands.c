@@ -169,15 +169,24 @@ void hands_act(struct daemon *d, const struct action *a)
 
 /* ---- life ---- */
 
+enum { FOLDER_SIZE = sizeof(((struct paths *) 0)->run_dir) + 8 };
+
+static void own_folder(const struct daemon *d, char ret[FOLDER_SIZE])
+{
+        (void) snprintf(ret, FOLDER_SIZE, "%s/warden", d->paths.run_dir);
+}
+
 void hands_prepare(struct daemon *d)
 {
-        char program[PATH_MAX];
+        char program[PATH_MAX], dir[FOLDER_SIZE];
         struct error err = { 0 };
 
         d->hands.launcher = -1;
         if (d->paths.mode == PATHS_SYSTEM)
                 return;
-        if (libexec_find("lessor-warden", program, &err) < 0 || launcher_start(program, &d->hands.launcher, &err) < 0) {
+        own_folder(d, dir);
+        if (libexec_find("lessor-warden", program, &err) < 0 ||
+            launcher_start(program, dir, &d->hands.launcher, &err) < 0) {
                 d->hands.launcher = -1;
                 (void) snprintf(d->hands.words, sizeof(d->hands.words), "%s", err.msg);
                 log_warning("event=no-hands words=\"%s\"", err.msg);
@@ -187,11 +196,11 @@ void hands_prepare(struct daemon *d)
 int hands_start(struct daemon *d, struct error *err)
 {
         struct hands *h = &d->hands;
-        char program[PATH_MAX] = "", dir[sizeof(d->paths.run_dir) + 8];
+        char program[PATH_MAX] = "", dir[FOLDER_SIZE];
         struct hands_host host = { .ctx = d, .on_outcome = on_outcome, .on_state = on_state };
         struct hands_options options = { .version = LESSORD_VERSION };
 
-        (void) snprintf(dir, sizeof(dir), "%s/warden", d->paths.run_dir);
+        own_folder(d, dir);
         if (d->paths.mode == PATHS_SYSTEM) {
                 options.socket = SYSTEM_SOCKET;
         } else if (h->launcher < 0 || libexec_find("lessor-warden", program, NULL) < 0) {

@@ -359,7 +359,7 @@ static int start_child(struct hands_link *h, struct error *err)
         for (size_t i = 0; i < h->n_extra; i++)
                 argv[5 + i] = h->extra[i];
         h->launched = h->launcher >= 0;
-        int r = h->launched ? launcher_spawn(h->launcher, argv, &h->child, err)
+        int r = h->launched ? launcher_spawn(h->launcher, &h->child, err)
                             : child_start(h->program, argv, &h->child, err);
         if (r < 0 && h->launched)
                 h->launcher = -1; /* the next one is a child of ours */

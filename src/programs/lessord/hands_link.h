@@ -39,7 +39,7 @@ struct hands_options {
         bool has_launcher;   /* own: */
         int launcher;        /* from launcher_start(), stays the caller's; without one they have lessord's few rights */
         const char *version; /* of this program, for the hello */
-        const char *const *extra; /* own: more options, ends with NULL; NULL = none */
+        const char *const *extra; /* own, without a launcher: more options, ends with NULL; NULL = none */
         uint64_t tick_ms;         /* 0 = HANDS_TICK_MS */
 };
 
