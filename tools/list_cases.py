@@ -3,6 +3,7 @@
 """Which numbered case is tested where: failures (F17), security rules (S02), worked examples (A1, B12), invariants (I3).
 
     list_cases.py FOLDER...
+    list_cases.py --check PAGE FOLDER...     what a page's tables say of cases and their tests is so
 
 A case counts as tested where its number stands in a test file.
 """
@@ -30,7 +31,7 @@ def cases_in(text):
 SUFFIXES = (".c", ".h", ".py", ".sh", ".scn")
 
 
-def main(folders):
+def files_by_case(folders):
     where = {}
     for folder in folders:
         for path, _, names in sorted(os.walk(folder)):
@@ -42,9 +43,58 @@ def main(folders):
                     text = file.read()
                 for case in cases_in(text):
                     where.setdefault(case, []).append(full)
+    return where
+
+
+ROW = re.compile(r"^\| ([FS]\d{2,3}) \|[^|]*\|([^|]*)\|([^|]*)\|$", re.MULTILINE)
+FILE = re.compile(r"\b((?:test_|fuzz_)\w+\.\w+|hardened\.py)")
+
+
+def wrong_rows(text, where):
+    """What a page says that is not so, in words."""
+    rows = ROW.findall(text)
+    for case in sorted({case for case, _, _ in rows if [row[0] for row in rows].count(case) > 1}):
+        yield f"{case} has two rows"
+    for case, shown_by, not_yet in rows:
+        there = {os.path.basename(full) for full in where.get(case, [])}
+        named = FILE.findall(shown_by)
+        for name in named:
+            if name not in there:
+                yield f"{case}: {name} does not have it"
+        if not named and not not_yet.strip():
+            yield f"{case}: neither a test nor what it comes with"
+        if not named and there:
+            yield f"{case}: {' '.join(sorted(there))} has it, the page does not say so"
+
+
+def check(page, folders):
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    where = files_by_case(folders)
+    wrong = list(wrong_rows(text, where))
+    n_rows = len(ROW.findall(text))
+    checks = [
+        ("every row is so", not wrong and n_rows > 40),
+        ("a file without the number is found", bool(list(wrong_rows("| F17 | x | test_size.c | |\n", where)))),
+        ("a row without anything is found", bool(list(wrong_rows("| F99 | x | | |\n", where)))),
+        ("a test that is not told of is found", bool(list(wrong_rows("| F17 | x | | with y |\n", where)))),
+    ]
+    print(f"1..{len(checks)}")
+    for n, (name, good) in enumerate(checks, 1):
+        print(f"{'ok' if good else 'not ok'} {n} - {os.path.basename(page)}: {name}")
+    for words in wrong:
+        print(f"# {words}")
+    return 0 if all(good for _, good in checks) else 1
+
+
+def main(arguments):
+    if arguments[:1] == ["--check"]:
+        return check(arguments[1], arguments[2:])
+    where = files_by_case(arguments)
     for case in sorted(where, key=lambda c: (c[0], int(c[1:]))):
         print(f"{case}\t{' '.join(where[case])}")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
