@@ -36,7 +36,7 @@ static void on_grant(struct conn *c)
                 return;
         }
         c->want = WANT_COLLECT;
-        c->token = s->next_token++ * API_CONNECTIONS_MAX + c->slot;
+        c->token = server_next_token(s, c);
         conn_submit_fact(c, INPUT_ACTIVATE, c->lease_id, END_NONE, c->token);
 }
 
@@ -145,6 +145,7 @@ void route_on_action(struct conn *c, const struct action *a)
         case WANT_CHANGE:
                 on_change(c);
                 break;
+        case WANT_USER:
         case WANT_NOTHING:
                 break;
         }

@@ -44,6 +44,8 @@ static void on_timer(uv_timer_t *timer)
                 if (c->want == WANT_CHANGE) { /* its time is over: the lease as it is */
                         struct action nothing = { .kind = ACTION_NONE, .lease_id = c->lease_id };
                         route_on_action(c, &nothing);
+                } else if (c->want == WANT_USER) {
+                        limits_reply_unknown(c);
                 }
                 break;
         case CONN_STREAMING:
@@ -82,6 +84,8 @@ void conn_free_later(struct conn *c)
         peer_fini(&c->peer);
         strbuf_fini(&c->body);
         strbuf_fini(&c->out);
+        free(c->user_found);
+        c->user_found = NULL;
         json_decref(c->before);
         c->before = NULL;
         if (c->reply)
@@ -407,6 +411,8 @@ void conn_end_request(struct conn *c, bool sent)
         strbuf_fini(&c->out);
         c->out_at = 0;
         c->reply_bytes = 0;
+        free(c->user_found);
+        c->user_found = NULL;
         json_decref(c->before);
         c->before = NULL;
         if (c->reply)

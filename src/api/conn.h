@@ -17,6 +17,7 @@
 #include "api/problem.h"
 #include "api/server.h"
 #include "api/turns.h"
+#include "api/user_lookup.h"
 #include "api/user_names.h"
 #include "api/view.h"
 #include "api/wrong_tokens.h"
@@ -47,9 +48,13 @@ enum conn_want {
         WANT_COLLECT, /* the grant came while it waited: being collected for it */
         WANT_CALL,    /* activate, renew, release */
         WANT_CHANGE,  /* long poll */
+        WANT_USER,    /* a user is looked up */
 };
 
-enum { API_SETTLE_MS = 5 }; /* how soon to look again whether the disk has answered */
+enum {
+        API_SETTLE_MS = 5,              /* how soon to look again whether the disk has answered */
+        API_USER_LOOKUP_MS = 10 * 1000, /* then it is told that the name services are silent */
+};
 
 struct route;
 enum { ROUTE_ALLOWED_SIZE = 64 };
@@ -112,6 +117,8 @@ struct conn {
         unsigned reply_status;
         size_t reply_bytes; /* in memory until the client has read it */
 
+        struct user_found *user_found; /* who was looked up for it (limits.c) */
+
         /* event stream */
         struct strbuf out;
         size_t out_at;
@@ -169,6 +176,10 @@ void server_await_turn(struct api_server *server);
  * its own). */
 void server_kick(struct api_server *server);
 bool server_is_settled(const struct api_server *server);
+/* What tells an answer that comes later from those for whoever had this place before. */
+uint64_t server_next_token(struct api_server *server, const struct conn *c);
+/* NULL: it does not wait any more. */
+struct conn *server_conn_of_token(const struct api_server *server, uint64_t token);
 
 /* ---- conn_watch.c ---- */
 /* To hear of @events of libuv on its descriptor; 0: of none. Asking again for what is watched costs nothing. */

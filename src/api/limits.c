@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the caller may have at once, and has. */
-#include <grp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include "api/routes.h"
+#include "api/user_lookup.h"
 #include "arbiter/usage.h"
 #include "base/number.h"
-
-enum { USER_TEXT_MAX = 64 };
 
 uint32_t limits_row(struct conn *c)
 {
@@ -54,60 +51,95 @@ static json_t *view_has(const struct world *w, uint32_t uid, uint64_t now_ms)
                          "pins", view_u64(n_pins), "bytes", view_u64(bytes), "usage_mib_s", view_u64(usage));
 }
 
-/* Another user's, for administrators. Its groups are looked up: there is no connection to ask. -1 with the answer given. */
-static int other_user(struct conn *c, const char *name, uint32_t *ret_uid, uint32_t *ret_row)
+static void reply_limits(struct conn *c, uint32_t uid, uint32_t row, bool is_admin)
 {
         const struct api_host *host = &c->server->host;
+        struct view v;
+
+        conn_view(c, &v);
+        struct quota quota = config_quota(&v.world->config, row);
+        conn_reply(c, MHD_HTTP_OK,
+                   json_pack("{s:I, s:o, s:s, s:b, s:o, s:o}", "uid", (json_int_t) uid, "user",
+                             view_text_or_null(user_names_get(v.names, uid)), "row", host->quota_name(host->ctx, row),
+                             "administrator", (int) is_admin, "limits", view_quota(&quota), "has",
+                             view_has(v.world, uid, v.now_ms)));
+}
+
+/* ---- another user's, for administrators ---- */
+
+/* There is no connection of his to tell his groups: they are looked up, and the request is dispatched anew. */
+static void on_found(void *ctx, uint64_t token, const struct user_found *found)
+{
+        struct api_server *s = ctx;
+        struct conn *c = server_conn_of_token(s, token);
+
+        if (!c || s->stopping)
+                return;
+        c->token = 0;
+        c->user_found = malloc(sizeof(*found));
+        if (!c->user_found) {
+                conn_reply(c, MHD_HTTP_OK, NULL); /* says that there is no memory */
+                return;
+        }
+        *c->user_found = *found;
+        c->dispatched = false;
+        conn_wake(c);
+}
+
+static void look_up(struct conn *c, const char *name)
+{
+        struct api_server *s = c->server;
         struct problem p;
-        uint64_t uid;
 
         if (!c->peer.is_admin) {
                 problem_set(&p, 403, "not-owner",
                             "only administrators may look at another user's limits; leave user out");
                 conn_reply_problem(c, &p, NULL);
-                return -1;
+                return;
         }
-        const struct passwd *pw = NULL;
-        if (strlen(name) > USER_TEXT_MAX) {
+        if (name[0] == '\0' || strlen(name) > USER_LOOKUP_NAME_MAX) {
                 problem_field(&p, "user", name, strlen(name), "the name or uid of a user", "see getent passwd");
                 conn_reply_problem(c, &p, NULL);
-                return -1;
+                return;
         }
-        pw = parse_u64("user", name, 0, UINT32_MAX - 1, &uid, NULL) == 0 ? NULL : getpwnam(name);
-        if (pw)
-                uid = pw->pw_uid;
-        else if (parse_u64("user", name, 0, UINT32_MAX - 1, &uid, NULL) < 0) {
-                problem_field(&p, "user", name, strlen(name), "the name or uid of a user", "see getent passwd");
-                conn_reply_problem(c, &p, NULL);
-                return -1;
+        if (!conn_may_wait(c))
+                return;
+        c->token = server_next_token(s, c);
+        if (!user_lookup_start(s->loop, name, on_found, s, c->token)) {
+                c->token = 0;
+                limits_reply_unknown(c);
+                return;
         }
-        gid_t groups[256];
-        int n = (int) (sizeof(groups) / sizeof(groups[0]));
-        pw = getpwuid((uid_t) uid);
-        if (!pw || getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) < 0)
-                n = 0;
-        *ret_uid = (uint32_t) uid;
-        *ret_row = host->quota_row(host->ctx, *ret_uid, groups, (size_t) n);
-        return 0;
+        c->want = WANT_USER;
+        conn_sleep(c, CONN_WAITING);
+        conn_limit_wait(c, API_USER_LOOKUP_MS);
+}
+
+void limits_reply_unknown(struct conn *c)
+{
+        struct problem p;
+
+        problem_set(&p, 503, "busy",
+                    "the name services of this machine do not say who that is and in which groups; try again");
+        conn_reply_later(c, &p, 1000);
 }
 
 void look_limits(struct conn *c)
 {
         const struct api_host *host = &c->server->host;
+        const struct user_found *found = c->user_found;
         const char *user = conn_query(c, "user");
-        uint32_t uid = c->peer.uid, row;
-        struct view v;
+        struct problem p;
 
-        if (!user)
-                row = limits_row(c);
-        else if (other_user(c, user, &uid, &row) < 0)
-                return;
-        conn_view(c, &v);
-        struct quota quota = config_quota(&v.world->config, row);
-        bool is_admin = !user && c->peer.is_admin;
-        json_t *object = json_pack("{s:I, s:o, s:s, s:b, s:o, s:o}", "uid", (json_int_t) uid, "user",
-                                   view_text_or_null(user_names_get(v.names, uid)), "row",
-                                   host->quota_name(host->ctx, row), "administrator", (int) is_admin, "limits",
-                                   view_quota(&quota), "has", view_has(v.world, uid, v.now_ms));
-        conn_reply(c, MHD_HTTP_OK, object);
+        if (!user) {
+                reply_limits(c, c->peer.uid, limits_row(c), c->peer.is_admin);
+        } else if (!found) {
+                look_up(c, user);
+        } else if (!found->known) {
+                problem_field(&p, "user", user, strlen(user), "the name or uid of a user", "see getent passwd");
+                conn_reply_problem(c, &p, NULL);
+        } else {
+                reply_limits(c, found->uid, host->quota_row(host->ctx, found->uid, found->groups, found->n_groups),
+                             false);
+        }
 }

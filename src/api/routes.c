@@ -151,7 +151,7 @@ void route_submit(struct conn *c, struct input *input, uint64_t *token, enum con
                 return;
         if (input->kind == INPUT_REQUEST && c->has_key)
                 input->request.idempotency = c->key;
-        *token = c->token = s->next_token++ * API_CONNECTIONS_MAX + c->slot;
+        *token = c->token = server_next_token(s, c);
         input->now_ms = s->host.now_ms(s->host.ctx);
         int r = s->host.submit(s->host.ctx, input, &err);
         if (r < 0) {

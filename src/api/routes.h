@@ -83,3 +83,5 @@ void look_config(struct conn *c);
 void ask_reload(struct conn *c);
 /* Which row of model/quota.h counts for the caller. */
 uint32_t limits_row(struct conn *c);
+/* Who was asked about is not known in time. */
+void limits_reply_unknown(struct conn *c);

@@ -358,9 +358,14 @@ void api_server_free(struct api_server *s)
 
 /* ---- what a turn decided ---- */
 
-static struct conn *conn_of_token(const struct api_server *s, uint64_t token)
+uint64_t server_next_token(struct api_server *s, const struct conn *c)
 {
-        uint32_t slot = (uint32_t) (token % API_CONNECTIONS_MAX); /* api_token() */
+        return s->next_token++ * API_CONNECTIONS_MAX + c->slot;
+}
+
+struct conn *server_conn_of_token(const struct api_server *s, uint64_t token)
+{
+        uint32_t slot = (uint32_t) (token % API_CONNECTIONS_MAX); /* server_next_token() */
         struct conn *c = token != 0 ? s->conns[slot] : NULL;
         return c && c->token == token ? c : NULL;
 }
@@ -379,7 +384,7 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
                 return;
         for (size_t i = 0; i < n; i++) {
                 const struct action *a = &actions[i];
-                struct conn *asked = conn_of_token(s, a->token);
+                struct conn *asked = server_conn_of_token(s, a->token);
                 count_action(s, a);
                 if (asked && a->kind == ACTION_REFUSED)
                         buckets_charge(&s->refusals, asked->peer.uid, 1, s->host.now_ms(s->host.ctx));
@@ -422,7 +427,7 @@ void api_server_on_settled(struct api_server *s)
 
 void api_server_on_refused(struct api_server *s, uint64_t token, int code, const char *words)
 {
-        struct conn *c = conn_of_token(s, token);
+        struct conn *c = server_conn_of_token(s, token);
         struct problem p;
 
         if (!c || s->stopping)

@@ -2,6 +2,7 @@
 """What may be changed of a lease that lives, what runs already, what would happen, what one may have, and the
 configuration read again: against a real daemon on a simulated card."""
 
+import json
 import os
 import pwd
 import signal
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lessor_fixtures import GIB, LESSORD, MIB, NOBODY_LIKE_UIDS, SIMGPU, as_user, needs_root, until
+from lessor_fixtures import BUILD, GIB, LESSORD, MIB, NOBODY_LIKE_UIDS, SIMGPU, as_user, needs_root, until
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -193,6 +194,33 @@ def test_limits_of_groups_and_everyone_hold_for_other_users(bare):
     os.chmod(bare.dir, 0o755)
     rows = bare.get(f"/api/limits?user={uid}").json
     assert rows["row"] == f"user {uid}" and rows["limits"]["bytes_max"] == 128 * MIB, rows
+    assert bare.get("/api/limits?user=nobody-of-this-name").status == 400
+
+
+SLOW_NAMES = os.path.join(BUILD, "tests", "e2e", "libslow_names.so")
+
+
+@pytest.mark.skipif(not os.path.exists(SLOW_NAMES), reason="built with sanitizers, which are to be the first library")
+def test_S19_name_service_that_is_silent_holds_up_who_asks_about_a_name_and_nobody_else(bare):
+    gate = os.path.join(bare.dir, "gate")
+    bare.env |= {"SLOW_NAMES": gate, "LD_PRELOAD": SLOW_NAMES}
+    bare.conf("[user 1]\nleases_max = 3\n")
+    bare.start()
+    name = pwd.getpwuid(1).pw_name
+    asked = [bare.connection() for _ in range(5)]
+    for c in asked:
+        c.request("GET", f"/api/limits?user={name}")
+    refused = until("the fifth is told so", lambda: (a := bare.get(f"/api/limits?user={name}")).status == 503 and a)
+    assert "name services" in refused.json["detail"] and refused.headers["Retry-After"], refused
+    assert bare.ask("64M", mode="now").status == 201
+    assert bare.get("/api/limits").status == 200
+    asked.pop().close()  # who leaves is forgotten, and what is found for him too
+    with open(gate, "w", encoding="utf-8"):
+        pass
+    rows = [json.loads(c.getresponse().read()) for c in asked]
+    assert [r["row"] for r in rows if "row" in r] and all(r.get("row", "user 1") == "user 1" for r in rows), rows
+    found = until("it is known again", lambda: (a := bare.get(f"/api/limits?user={name}")).status == 200 and a)
+    assert found.json["uid"] == 1 and found.json["limits"]["leases_max"] == 3, found
     assert bare.get("/api/limits?user=nobody-of-this-name").status == 400
 
 
