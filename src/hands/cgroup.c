@@ -58,7 +58,8 @@ static int open_by_steps(int root, const char *path)
 static int open_beneath(int root, const char *path)
 {
         struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+                                           RESOLVE_NO_XDEV };
         int fd = (int) syscall(SYS_openat2, root, path, &how, sizeof(how));
 
         /* EPERM: what filters of older container engines answer for a call they do not know */
@@ -77,15 +78,17 @@ static bool is_ours(const char *path, const struct stat *st, uid_t owner)
 enum warden_why cgroup_find(int root, const struct target *t, uint64_t cgroup_id, uid_t owner, int *ret_fd)
 {
         char path[TARGET_CGROUP_SIZE];
+        struct stat top;
 
         *ret_fd = -1;
-        if (root < 0 || t->cgroup[0] != '/')
+        if (root < 0 || t->cgroup[0] != '/' || fstat(root, &top) < 0)
                 return WARDEN_WHY_NO_CGROUP;
         (void) snprintf(path, sizeof(path), "%s", t->cgroup + 1); /* "../x": outside of what this namespace shows */
         for (char *end = path; path[0]; *end = '\0') {
                 auto_close int fd = open_beneath(root, path);
                 struct stat st;
-                if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == cgroup_id) {
+                /* Of the same file system: what is mounted on a folder of the hierarchy is none. */
+                if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == top.st_dev && st.st_ino == cgroup_id) {
                         if (!is_ours(path, &st, owner))
                                 return WARDEN_WHY_CGROUP_NOT_OURS;
                         *ret_fd = take_fd(fd);
@@ -149,7 +152,30 @@ int cgroup_wait(int folder, const char *event, char value, uint32_t wait_ms)
         }
 }
 
-static enum warden_why each_in(int folder, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx)
+struct walk {
+        enum warden_why (*each)(void *ctx, uint32_t pid);
+        void *ctx;
+        uint64_t until_ms;
+};
+
+/* Whoever makes processes or folders faster than they are looked at would never be through. */
+static enum warden_why in_time(const struct walk *walk)
+{
+        if (clock_now_ms() < walk->until_ms)
+                return WARDEN_WHY_NONE;
+        errno = ETIME;
+        return WARDEN_WHY_SYSTEM;
+}
+
+/* A folder below the first one that lists nobody: removed meanwhile, so it was empty; or threaded, and then a folder above
+ * it, which is not above the first one, lists whoever is in it. */
+static enum warden_why not_listed(const struct walk *walk, bool first)
+{
+        bool fine = !first && (errno == ENOENT || errno == ENODEV || errno == EOPNOTSUPP);
+        return fine ? in_time(walk) : WARDEN_WHY_SYSTEM;
+}
+
+static enum warden_why each_in(int folder, const struct walk *walk, bool first)
 {
         auto_close int fd = openat(folder, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         char buf[4096];
@@ -157,27 +183,28 @@ static enum warden_why each_in(int folder, enum warden_why (*each)(void *ctx, ui
         ssize_t n;
 
         if (fd < 0)
-                return WARDEN_WHY_SYSTEM;
+                return not_listed(walk, first);
         while ((n = read(fd, buf, sizeof(buf))) > 0) {
                 for (ssize_t i = 0; i < n; i++) {
                         if (buf[i] >= '0' && buf[i] <= '9') {
                                 pid = pid * 10 + (uint32_t) (buf[i] - '0');
                                 continue;
                         }
+                        enum warden_why why = in_time(walk);
                         /* "0": a process that this pid namespace does not show; nobody can answer for it */
-                        enum warden_why why = each(ctx, pid);
+                        if (why == WARDEN_WHY_NONE)
+                                why = walk->each(walk->ctx, pid);
                         if (why != WARDEN_WHY_NONE)
                                 return why;
                         pid = 0;
                 }
         }
-        return n < 0 ? WARDEN_WHY_SYSTEM : WARDEN_WHY_NONE;
+        return n < 0 ? not_listed(walk, first) : WARDEN_WHY_NONE;
 }
 
-static enum warden_why each_below(int folder, unsigned depth, enum warden_why (*each)(void *ctx, uint32_t pid),
-                                  void *ctx)
+static enum warden_why each_below(int folder, unsigned depth, const struct walk *walk)
 {
-        enum warden_why why = each_in(folder, each, ctx);
+        enum warden_why why = each_in(folder, walk, depth == DEPTH_MAX);
         if (why != WARDEN_WHY_NONE)
                 return why;
         if (depth == 0) {
@@ -190,19 +217,21 @@ static enum warden_why each_below(int folder, unsigned depth, enum warden_why (*
         if (!dir)
                 return WARDEN_WHY_SYSTEM;
         while ((entry = readdir(dir))) {
-                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                const char *name = entry->d_name; /* ".x" is a folder like any other */
+                if (entry->d_type != DT_DIR || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
                         continue;
-                auto_close int below = openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                auto_close int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (below < 0 && errno == ENOENT)
                         continue; /* removed meanwhile: it was empty */
-                why = below < 0 ? WARDEN_WHY_SYSTEM : each_below(below, depth - 1, each, ctx);
+                why = below < 0 ? WARDEN_WHY_SYSTEM : each_below(below, depth - 1, walk);
                 if (why != WARDEN_WHY_NONE)
                         return why;
         }
         return WARDEN_WHY_NONE;
 }
 
-enum warden_why cgroup_each(int folder, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx)
+enum warden_why cgroup_each(int folder, uint32_t most_ms, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx)
 {
-        return each_below(folder, DEPTH_MAX, each, ctx);
+        const struct walk walk = { each, ctx, clock_now_ms() + most_ms };
+        return each_below(folder, DEPTH_MAX, &walk);
 }

@@ -21,5 +21,5 @@ bool cgroup_has_kill(int folder);
 /* Waits until "populated" or "frozen" of cgroup.events has @value, @wait_ms at most; 1 yes, 0 no, or a negative errno. */
 int cgroup_wait(int folder, const char *event, char value, uint32_t wait_ms);
 /* Calls @each for each process in it and below until one answers something else than NONE, which is returned;
- * WARDEN_WHY_SYSTEM with errno where they cannot be listed. */
-enum warden_why cgroup_each(int folder, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx);
+ * WARDEN_WHY_SYSTEM with errno where they cannot be listed, with ETIME where that is not through in @most_ms. */
+enum warden_why cgroup_each(int folder, uint32_t most_ms, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx);

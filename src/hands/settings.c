@@ -32,6 +32,7 @@ void settings_system(struct settings *ret)
                 .burst = SETTINGS_BURST_DEFAULT,
                 .kill_wait_ms = SETTINGS_KILL_WAIT_DEFAULT_MS,
                 .freeze_wait_ms = SETTINGS_FREEZE_WAIT_DEFAULT_MS,
+                .look_ms = SETTINGS_LOOK_DEFAULT_MS,
         };
 }
 

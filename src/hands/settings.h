@@ -20,6 +20,7 @@ enum {
         SETTINGS_RATE_MOST = 1000,
         SETTINGS_KILL_WAIT_DEFAULT_MS = 10000,
         SETTINGS_FREEZE_WAIT_DEFAULT_MS = 10000,
+        SETTINGS_LOOK_DEFAULT_MS = 10000,
 };
 
 struct settings {
@@ -31,6 +32,7 @@ struct settings {
         uint32_t rate_per_s, burst;            /* orders, carried out or refused */
         uint32_t kill_wait_ms;                 /* after each of three SIGKILLs */
         uint32_t freeze_wait_ms;
+        uint32_t look_ms;    /* to look at all processes of a tree, once */
         bool no_cgroup_kill; /* act as on a kernel before 5.14 */
         struct protect_extra protect;
 };

@@ -33,6 +33,11 @@ static enum warden_why check_member(const struct slow *s, uint32_t pid, int *ret
         one.pidfd_inode = 0;
         const struct policy_facts facts = { &one, &t, s->protect, s->kin, s->n_kin, NULL, 0 };
         enum warden_why why = pid == 0 ? WARDEN_WHY_UNSEEN : policy_check(s->settings, &facts);
+        if (why == WARDEN_WHY_PROTECTED_KERNEL) { /* works for a virtual machine, takes no signal, ends with it */
+                closep(ret_pidfd);
+                *ret_pidfd = -1;
+                why = WARDEN_WHY_GONE;
+        }
         if (why == WARDEN_WHY_GONE)
                 return WARDEN_WHY_NONE;
         errno = t.error;
@@ -60,7 +65,7 @@ static enum warden_why check_and_kill(void *ctx, uint32_t pid)
 static enum warden_why each_member(const struct slow *s, enum warden_why (*each)(void *ctx, uint32_t pid))
 {
         struct slow copy = *s;
-        return cgroup_each(s->cgroup, each, &copy);
+        return cgroup_each(s->cgroup, s->settings->look_ms, each, &copy);
 }
 
 /* ---- kill ---- */
@@ -86,11 +91,14 @@ static enum warden_why freeze_and_kill(const struct slow *s)
 
 static enum warden_why kill_round(const struct slow *s)
 {
-        if (s->settings->no_cgroup_kill || !cgroup_has_kill(s->cgroup))
-                return freeze_and_kill(s);
+        /* First of all, and not only while they stand still: what may not be ended is not stopped for it either. */
         enum warden_why why = each_member(s, only_check);
-        if (why != WARDEN_WHY_NONE)
+        bool too_many = why == WARDEN_WHY_SYSTEM && errno == ETIME; /* born faster than they are looked at */
+
+        if (why != WARDEN_WHY_NONE && !too_many)
                 return why;
+        if (too_many || s->settings->no_cgroup_kill || !cgroup_has_kill(s->cgroup))
+                return freeze_and_kill(s);
         int r = cgroup_write(s->cgroup, "cgroup.kill", "1");
         errno = -r;
         return r == 0 ? WARDEN_WHY_NONE : WARDEN_WHY_SYSTEM;

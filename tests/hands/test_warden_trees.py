@@ -112,7 +112,55 @@ def test_folders_below_are_part_of_the_tree(things, cgroup):
     assert child.wait(60) == -signal.SIGKILL and inner.wait(60) in (-signal.SIGKILL, -signal.SIGTERM)
 
 
+@needs_cgroup
+@pytest.mark.parametrize("options", [[], ["--lacks", "cgroup.kill"]])
+def test_f54_threaded_folder_is_no_hiding_place(things, cgroup, options):
+    """It lists no processes; whoever is in it is listed above."""
+    brain = things.warden("--grace-min-ms", "1", *options).brain.greet()
+    below = Cgroup("inner", cgroup.path)
+    with open(os.path.join(below.path, "cgroup.type"), "w") as f:
+        f.write("threaded")
+    child, inner = in_cgroup(cgroup, QUIET), in_cgroup(cgroup, QUIET)
+    with open(os.path.join(below.path, "cgroup.threads"), "w") as f:
+        f.write(str(inner.pid))
+    assert brain.signal(child.pid, cgroup=cgroup.id) == ("done", "none")
+    assert grace_over(brain, inner.pid, cgroup=cgroup.id) == ("done", "none")
+    assert child.wait(60) in (-signal.SIGKILL, -signal.SIGTERM) and inner.wait(60) == -signal.SIGKILL
+
+
 # ---- F52: nobody else's folder ----
+
+@needs_cgroup
+@needs_root
+@pytest.mark.parametrize("verb", [KILL_TREE, FREEZE])
+@pytest.mark.parametrize("options", [[], ["--lacks", "cgroup.kill"]])
+def test_f52_folder_whose_name_begins_with_a_dot_is_looked_into(things, cgroup, verb, options):
+    hidden = Cgroup(".hidden", cgroup.path)
+    guest, child = things.target(BOB), things.target()
+    hidden.put(guest.pid)
+    cgroup.put(child.pid)
+    brain = things.warden("--grace-min-ms", "1", *options).brain.greet()
+    assert brain.signal(child.pid, cgroup=cgroup.id) == ("done", "none")
+    ask = grace_over if verb == KILL_TREE else (lambda brain, pid, **rest: brain.ask(FREEZE, pid, **rest))
+    assert ask(brain, child.pid, cgroup=cgroup.id) == ("blocked", "cgroup_has_others")
+    assert guest.lives() and child.lives() and "frozen 0" in hidden.read("cgroup.events")
+
+
+@needs_cgroup
+@needs_root
+def test_f52_what_is_mounted_on_a_folder_is_no_cgroup(things, cgroup):
+    """Its inode and its files are whoever's who mounted it."""
+    child = in_cgroup(cgroup, QUIET)
+    things.keep(child.wait)
+    things.keep(child.kill)
+    mount = f'mount -t tmpfs none {cgroup.path} && touch {cgroup.path}/cgroup.freeze {cgroup.path}/cgroup.procs && exec "$@"'
+    warden = things.warden(command=["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"])
+    brain = warden.brain.greet()
+    fake = os.stat(f"/proc/{warden.child.pid}/root{cgroup.path}").st_ino
+    assert fake != cgroup.id
+    for verb in (FREEZE, THAW):
+        assert brain.ask(verb, child.pid, cgroup=fake) == ("blocked", "cgroup_not_member")
+
 
 @needs_cgroup
 def test_f52_session_scope_is_never_killed_or_frozen(things):
