@@ -2,16 +2,21 @@
 #include "programs/lessord/writer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { STACK_BYTES = 256 * 1024 };
 
+/* Whose the order and its result are. */
 enum place {
-        PLACE_NONE,    /* no order */
+        PLACE_NONE,    /* the loop's: there is no order */
         PLACE_GIVEN,   /* the thread's */
-        PLACE_WRITTEN, /* its result waits for the loop */
+        PLACE_WRITTEN, /* the loop's: there is a result */
 };
 
 struct writer {
@@ -19,16 +24,18 @@ struct writer {
         writer_done_fn *done;
         void *ctx;
         uv_thread_t thread;
-        uv_async_t answered;
         bool busy; /* the loop's own note: an order was given and not yet answered */
 
-        uv_mutex_t lock; /* what follows is shared */
-        uv_cond_t changed;
-        enum place place;
+        _Atomic enum place place;
         enum writer_order order;
-        bool ends;
         int r;
         struct error err;
+
+        uv_sem_t orders; /* to the thread: one for each order, one for the end */
+        /* To the loop: an eventfd. A uv_async_t is marked after the loop was woken by it, and the loop spins until it is:
+         * where both threads share a CPU, for as long as the thread does not run. */
+        int answered_fd;
+        uv_poll_t answered;
 };
 
 static int carry_out(struct writer *w, enum writer_order order, struct error *err)
@@ -48,51 +55,42 @@ static void run(void *arg)
 {
         struct writer *w = arg;
 
-        uv_mutex_lock(&w->lock);
         for (;;) {
-                while (w->place != PLACE_GIVEN && !w->ends)
-                        uv_cond_wait(&w->changed, &w->lock);
+                uv_sem_wait(&w->orders);
                 if (w->place != PLACE_GIVEN)
-                        break;
-                enum writer_order order = w->order;
-                uv_mutex_unlock(&w->lock);
-
-                struct error err = { 0 };
-                int r = carry_out(w, order, &err);
-
-                uv_mutex_lock(&w->lock);
-                w->r = r;
-                w->err = err;
+                        return; /* the end */
+                w->err = (struct error){ 0 };
+                w->r = carry_out(w, w->order, &w->err);
                 w->place = PLACE_WRITTEN;
-                uv_mutex_unlock(&w->lock);      /* before anybody is woken, who would find it locked */
-                uv_cond_broadcast(&w->changed); /* writer_finish() */
-                (void) uv_async_send(&w->answered);
-                uv_mutex_lock(&w->lock);
+                (void) eventfd_write(w->answered_fd, 1);
         }
-        uv_mutex_unlock(&w->lock);
 }
 
 /* Tells the loop, if there is something to tell. */
 static void answer(struct writer *w)
 {
-        uv_mutex_lock(&w->lock);
-        if (w->place != PLACE_WRITTEN) { /* told already, by writer_finish() */
-                uv_mutex_unlock(&w->lock);
+        if (w->place != PLACE_WRITTEN) /* told already, by writer_finish() */
                 return;
-        }
-        enum writer_order order = w->order;
-        int r = w->r;
         struct error err = w->err;
         w->place = PLACE_NONE;
-        uv_mutex_unlock(&w->lock);
-
         w->busy = false;
-        w->done(w->ctx, order, r, &err);
+        w->done(w->ctx, w->order, w->r, &err);
 }
 
-static void on_answered(uv_async_t *async)
+static void forget_wakeup(struct writer *w)
 {
-        answer(async->data);
+        eventfd_t n;
+        (void) eventfd_read(w->answered_fd, &n);
+}
+
+static void on_answered(uv_poll_t *handle, int status, int events)
+{
+        struct writer *w = handle->data;
+
+        (void) status;
+        (void) events;
+        forget_wakeup(w);
+        answer(w);
 }
 
 /* Signals are the loop's. */
@@ -108,6 +106,20 @@ static int start_thread(struct writer *w)
         return r;
 }
 
+static int listen_to_thread(struct writer *w, uv_loop_t *loop)
+{
+        w->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (w->answered_fd < 0)
+                return -errno;
+        w->answered.data = w;
+        int r = uv_poll_init(loop, &w->answered, w->answered_fd);
+        if (r == 0)
+                r = uv_poll_start(&w->answered, UV_READABLE, on_answered);
+        if (r == 0)
+                uv_unref((uv_handle_t *) &w->answered);
+        return r;
+}
+
 int writer_new(struct writer **ret, uv_loop_t *loop, struct journal *journal, writer_done_fn *done, void *ctx,
                struct error *err)
 {
@@ -118,20 +130,14 @@ int writer_new(struct writer **ret, uv_loop_t *loop, struct journal *journal, wr
         w->journal = journal;
         w->done = done;
         w->ctx = ctx;
-        w->answered.data = w;
-        if (uv_mutex_init(&w->lock) != 0) {
+        if (uv_sem_init(&w->orders, 0) != 0) {
                 free(w);
                 return error_set(err, ENOMEM, "no memory for the journal's writer");
         }
-        (void) uv_cond_init(&w->changed);
-        int r = uv_async_init(loop, &w->answered, on_answered);
-        if (r == 0) {
-                uv_unref((uv_handle_t *) &w->answered);
+        int r = listen_to_thread(w, loop);
+        if (r == 0)
                 r = start_thread(w);
-                if (r != 0)
-                        uv_close((uv_handle_t *) &w->answered, NULL);
-        }
-        if (r != 0) /* the handle may still be closing: what little there is stays, the daemon ends */
+        if (r != 0) /* the loop may know the handle: what little there is stays, the daemon ends */
                 return error_set(err, -r, "starting the journal's writer: %s", uv_strerror(r));
         *ret = w;
         return 0;
@@ -140,11 +146,9 @@ int writer_new(struct writer **ret, uv_loop_t *loop, struct journal *journal, wr
 void writer_order(struct writer *w, enum writer_order order)
 {
         w->busy = true;
-        uv_mutex_lock(&w->lock);
         w->order = order;
         w->place = PLACE_GIVEN;
-        uv_mutex_unlock(&w->lock);
-        uv_cond_broadcast(&w->changed);
+        uv_sem_post(&w->orders);
 }
 
 bool writer_is_busy(const struct writer *w)
@@ -156,10 +160,11 @@ void writer_finish(struct writer *w)
 {
         if (!writer_is_busy(w))
                 return;
-        uv_mutex_lock(&w->lock);
-        while (w->place == PLACE_GIVEN)
-                uv_cond_wait(&w->changed, &w->lock);
-        uv_mutex_unlock(&w->lock);
+        struct pollfd answered = { .fd = w->answered_fd, .events = POLLIN };
+        while (w->place == PLACE_GIVEN) {
+                (void) poll(&answered, 1, -1);
+                forget_wakeup(w);
+        }
         answer(w);
 }
 
@@ -167,10 +172,7 @@ void writer_stop(struct writer *w)
 {
         if (!w)
                 return;
-        uv_mutex_lock(&w->lock);
-        w->ends = true;
-        uv_cond_broadcast(&w->changed);
-        uv_mutex_unlock(&w->lock);
+        uv_sem_post(&w->orders);
         (void) uv_thread_join(&w->thread);
         uv_close((uv_handle_t *) &w->answered, NULL);
 }
@@ -179,7 +181,7 @@ void writer_free(struct writer *w)
 {
         if (!w)
                 return;
-        uv_cond_destroy(&w->changed);
-        uv_mutex_destroy(&w->lock);
+        (void) close(w->answered_fd);
+        uv_sem_destroy(&w->orders);
         free(w);
 }
