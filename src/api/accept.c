@@ -104,8 +104,7 @@ void accept_hand_over(struct conn *c)
                 /* who connects wants something: its first bytes may be read before we could look */
                 conn_set_state(c, CONN_READING);
         } else if (s->conns[c->slot] == c) { /* it has closed the descriptor */
-                s->conns[c->slot] = NULL;
-                s->n_conns--;
+                server_free_slot(s, c->slot);
                 conn_free_later(c);
         }
 }
@@ -198,6 +197,8 @@ static void take_connection(struct listener *l, int fd, const union address *fro
                 slot++;
         c->slot = slot;
         s->conns[slot] = c;
+        if (slot >= s->n_slots)
+                s->n_slots = slot + 1;
         s->n_conns++;
         if (r == PEER_ASK_ENGINE)
                 ask_engine(c);

@@ -471,7 +471,6 @@ void conn_on_closed(struct conn *c)
         conn_set_state(c, CONN_NEW);
         turns_leave(&s->turns, c->slot);
         s->awaited[c->slot] = 0;
-        s->conns[c->slot] = NULL;
-        s->n_conns--;
+        server_free_slot(s, c->slot);
         conn_free_later(c);
 }

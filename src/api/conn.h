@@ -150,6 +150,7 @@ struct api_server {
         struct user_names names;
         struct conn *incoming; /* while it is being handed over */
         uint32_t n_conns, n_waiting, n_questions;
+        uint32_t n_slots; /* connections are below it: what each turn goes through is not all that there might be */
         struct buckets requests, refusals;
         struct wrong_tokens wrong_tokens;
         struct turns turns;
@@ -175,11 +176,12 @@ void server_await_turn(struct api_server *server);
 /* libmicrohttpd has something to do that no descriptor tells: let it, soon (its own wake-up is silent without a thread of
  * its own). */
 void server_kick(struct api_server *server);
-bool server_is_settled(const struct api_server *server);
 /* What tells an answer that comes later from those for whoever had this place before. */
 uint64_t server_next_token(struct api_server *server, const struct conn *c);
 /* NULL: it does not wait any more. */
 struct conn *server_conn_of_token(const struct api_server *server, uint64_t token);
+bool server_is_settled(const struct api_server *server);
+void server_free_slot(struct api_server *server, uint32_t slot);
 
 /* ---- conn_watch.c ---- */
 /* To hear of @events of libuv on its descriptor; 0: of none. Asking again for what is watched costs nothing. */

@@ -103,6 +103,14 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
                 conn_on_closed(c);
 }
 
+void server_free_slot(struct api_server *s, uint32_t slot)
+{
+        s->conns[slot] = NULL;
+        s->n_conns--;
+        while (s->n_slots > 0 && !s->conns[s->n_slots - 1])
+                s->n_slots--;
+}
+
 bool server_is_settled(const struct api_server *s)
 {
         return s->host.settled(s->host.ctx);
@@ -394,7 +402,7 @@ void api_server_on_actions(struct api_server *s, const struct action *actions, s
                         conn_drop(asked);
                 if (a->kind == ACTION_READ)
                         continue;
-                for (uint32_t slot = 0; slot < s->options.connections_max; slot++) {
+                for (uint32_t slot = 0; slot < s->n_slots; slot++) {
                         struct conn *c = s->conns[slot];
                         if (!c || c == asked)
                                 continue;
@@ -412,7 +420,7 @@ void api_server_on_settled(struct api_server *s)
 {
         if (s->stopping)
                 return;
-        for (uint32_t slot = 0; slot < s->options.connections_max; slot++) {
+        for (uint32_t slot = 0; slot < s->n_slots; slot++) {
                 struct conn *c = s->conns[slot];
                 if (!c || !c->wants_settled)
                         continue;
