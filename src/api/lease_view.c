@@ -82,19 +82,64 @@ static uint64_t lease_waited_ms(const struct view *v, const struct lease *l, con
         return entry ? entry_waited_ms(entry, v->now_ms) : l->waited_ms;
 }
 
+/* Keys are words of ours: nothing to check in them. */
+static void put(json_t *object, const char *key, json_t *value)
+{
+        (void) json_object_set_new_nocheck(object, key, value);
+}
+
+/* What it holds, and where. */
+static void add_what(const struct view *v, json_t *object, const struct lease *l, const struct holder *holder)
+{
+        char size[SIZE_TEXT_MAX];
+
+        put(object, "id", view_lease_id(l->id));
+        put(object, "uid", view_u64(l->uid));
+        put(object, "user", view_text_or_null(user_names_get(v->names, l->uid)));
+        put(object, "state", json_string(lease_state_name((enum lease_state) l->state)));
+        put(object, "priority", json_integer(l->priority));
+        put(object, "priority_name", json_string(priority_name(l->priority)));
+        put(object, "bytes", view_u64(l->bytes));
+        put(object, "size", json_string(size_text(l->bytes, size)));
+        put(object, "device", view_device_uuid(v->world, holder ? holder->device : UINT32_MAX));
+        put(object, "reserved_bytes", view_u64(holder ? holder->reserved_bytes : 0));
+        put(object, "used_bytes", holder ? view_u64_or_null(holder->used_known, holder->used_bytes) : view_u64(0));
+        put(object, "managed", json_boolean(l->managed));
+        put(object, "yield_by", yield_by(l->ways.named));
+}
+
+/* When, and why it is as it is. */
+static void add_life(const struct view *v, json_t *object, const struct lease *l, const struct entry *entry,
+                     const struct api_told *told)
+{
+        uint64_t left = l->slot_end_ms > v->now_ms ? l->slot_end_ms - v->now_ms : 0;
+        char why[REASON_TEXT_MAX];
+
+        put(object, "arrived", view_time(v, l->arrived_ms));
+        put(object, "granted", view_time(v, l->granted_ms));
+        put(object, "waited_ms", view_u64(lease_waited_ms(v, l, entry)));
+        put(object, "slot_end", view_time(v, l->slot_end_ms));
+        put(object, "slot_left_ms", view_u64_or_null(l->slot_end_ms != 0, left));
+        put(object, "over_time", json_boolean(l->over_time));
+        put(object, "rev", view_u64(told ? told->rev : 0));
+        put(object, "why",
+            told ? view_text_or_null(reason_text(&told->why, v->now_ms, why, sizeof(why))) : json_null());
+        put(object, "reason", told ? view_reason(&told->why, v->now_ms) : json_null());
+}
+
 /* On which terms it stands. */
 static void add_terms(const struct view *v, json_t *object, const struct lease *l, const struct holder *holder)
 {
         bool pinned = holder && holder->pinned;
         uint64_t pin_left = pinned && holder->pin_end_ms > v->now_ms ? holder->pin_end_ms - v->now_ms : 0;
-        json_t *terms =
-                json_pack("{s:b, s:b, s:b, s:b, s:b, s:o, s:b}", "exclusive", (int) l->exclusive, "adopted",
-                          (int) l->adopted, "kill_at_end", (int) l->kill_at_end, "kill_left", (int) l->kill_left,
-                          "pinned", (int) pinned, "pin_left_ms",
-                          view_u64_or_null(pinned && holder->pin_end_ms != 0, pin_left), "ending", (int) l->ending);
-        if (terms)
-                (void) json_object_update(object, terms);
-        json_decref(terms);
+
+        put(object, "exclusive", json_boolean(l->exclusive));
+        put(object, "adopted", json_boolean(l->adopted));
+        put(object, "kill_at_end", json_boolean(l->kill_at_end));
+        put(object, "kill_left", json_boolean(l->kill_left));
+        put(object, "pinned", json_boolean(pinned));
+        put(object, "pin_left_ms", view_u64_or_null(pinned && holder->pin_end_ms != 0, pin_left));
+        put(object, "ending", json_boolean(l->ending));
 }
 
 json_t *view_lease(struct view *v, const struct lease *l)
@@ -102,38 +147,18 @@ json_t *view_lease(struct view *v, const struct lease *l)
         const struct holder *holder = world_holder_get(v->world, l->holder);
         const struct entry *entry = world_entry_get(v->world, l->entry);
         struct api_told told = { 0 };
-        char size[SIZE_TEXT_MAX], why[REASON_TEXT_MAX];
         bool is_told = v->host->told(v->host->ctx, l->id, &told);
-        bool detail = view_shows_detail(v, l->uid);
-        uint64_t left = l->slot_end_ms > v->now_ms ? l->slot_end_ms - v->now_ms : 0;
+        json_t *object = json_object();
 
-        json_t *object = json_pack(
-                "{s:o, s:I, s:o, s:s, s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "id", view_lease_id(l->id), "uid",
-                (json_int_t) l->uid, "user", view_text_or_null(user_names_get(v->names, l->uid)), "state",
-                lease_state_name((enum lease_state) l->state), "priority", (int) l->priority, "priority_name",
-                priority_name(l->priority), "bytes", view_u64(l->bytes), "size", size_text(l->bytes, size), "device",
-                view_device_uuid(v->world, holder ? holder->device : UINT32_MAX), "reserved_bytes",
-                view_u64(holder ? holder->reserved_bytes : 0), "used_bytes",
-                holder ? view_u64_or_null(holder->used_known, holder->used_bytes) : view_u64(0), "managed",
-                (int) l->managed, "yield_by", yield_by(l->ways.named));
-        json_t *life = json_pack(
-                "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "arrived", view_time(v, l->arrived_ms), "granted",
-                view_time(v, l->granted_ms), "waited_ms", view_u64(lease_waited_ms(v, l, entry)), "slot_end",
-                view_time(v, l->slot_end_ms), "slot_left_ms", view_u64_or_null(l->slot_end_ms != 0, left), "over_time",
-                (int) l->over_time, "rev", view_u64(told.rev), "why",
-                is_told ? view_text_or_null(reason_text(&told.why, v->now_ms, why, sizeof(why))) : json_null(),
-                "reason", is_told ? view_reason(&told.why, v->now_ms) : json_null());
-        if (object && life)
-                (void) json_object_update(object, life);
-        json_decref(life);
         if (!object)
                 return NULL;
-
+        add_what(v, object, l, holder);
+        add_life(v, object, l, entry, is_told ? &told : NULL);
         add_terms(v, object, l, holder);
-        if (detail) {
-                (void) json_object_set_new(object, "name", view_text_or_null(l->name));
-                (void) json_object_set_new(object, "consumer", view_text_or_null(l->consumer));
-                (void) json_object_set_new(object, "binding", binding(&l->binding));
+        if (view_shows_detail(v, l->uid)) {
+                put(object, "name", view_text_or_null(l->name));
+                put(object, "consumer", view_text_or_null(l->consumer));
+                put(object, "binding", binding(&l->binding));
         }
         if (entry)
                 add_queue_fields(v, object, entry, &told.why);
