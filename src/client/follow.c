@@ -102,7 +102,7 @@ static enum lessor_news take_lease(struct lessor_lease *x, const struct client_a
 {
         uint64_t rev = x->rev;
         if (answer->status == 404 || (answer->status == 200 && !is_ours(x, answer->body)))
-                return ended(x, "lessord does not know it any more, its books are new", "");
+                return ended(x, "lessord does not know it any more, its books are new", "books-new");
         if (answer->status != 410 && (answer->status != 200 || !json_is_object(answer->body))) {
                 come_back_later(x);
                 return LESSOR_NOTHING;

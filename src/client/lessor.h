@@ -195,7 +195,9 @@ enum lessor_news {
         LESSOR_NEWS_WITHOUT = 7, /* lessord is away, and LESSOR_IF_DOWN_RUN: go on without a lease */
         LESSOR_NEWS_CHANGED = 8, /* followed: its state or figures may be new */
         LESSOR_NEWS_WARNING = 9, /* followed: the slot ends soon, it uses too much, …: lessor_lease_text(), _rule() */
-        LESSOR_NEWS_ENDED = 10,  /* followed: it is over, or draining: lessor_lease_text() */
+        LESSOR_NEWS_ENDED =
+                10, /* followed: it is over, or draining: lessor_lease_text(); _rule() "books-new": lessord lost its
+                                    books, and lessor_adopt() gives what runs a lease again */
 };
 
 /*

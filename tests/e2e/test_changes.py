@@ -346,12 +346,18 @@ def test_program_that_does_not_listen_is_killed_after_its_grace(bare):
 
 def test_F54_what_the_command_leaves_behind_is_ended_when_that_was_asked_for(bare):
     bare.start()
-    leaves = 'setsid "$0" hog --alloc 256M >/dev/null 2>&1 & while ! "$0" show --json | grep -q 268435456; do sleep 0.05; done'
-    ran = subprocess.run([os.path.join(os.path.dirname(LESSORD), "lessor"), "run", "--vram", "512M", "--kill-left", "--",
-                          SIMGPU, "run", "--", "sh", "-c", leaves, SIMGPU],
-                         env={**bare.env, "LESSOR_SOCKET": bare.socket}, stdin=subprocess.DEVNULL, timeout=120, check=False,
-                         capture_output=True, text=True)
-    assert ran.returncode == 0, ran
+    go = os.path.join(bare.dir, "go")
+    leaves = 'setsid "$0" hog --alloc 256M >/dev/null 2>&1 & while ! [ -e "$1" ]; do sleep 0.05; done'
+    run = subprocess.Popen([os.path.join(os.path.dirname(LESSORD), "lessor"), "run", "--vram", "512M", "--kill-left", "--",
+                            SIMGPU, "run", "--", "sh", "-c", leaves, SIMGPU, go],
+                           env={**bare.env, "LESSOR_SOCKET": bare.socket}, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    bare.started.append(run)
+    until("the worker is counted", lambda: [x for x in bare.leases() if x["used_bytes"] == 256 * MIB])
+    with open(go, "w", encoding="ascii"):
+        pass
+    said = run.communicate(timeout=120)[1]
+    assert run.returncode == 0, said
     until("nothing of it is on the card", lambda: bare.device()["used_bytes"] == 0)
-    said = [(e["kind"], e["rule"]) for e in bare.events(lease="L1")]
-    assert ("hand", "end-ordered") in said and said[-1][0] == "ended", said
+    rules = until("the lease is over", lambda: (e := [(e["kind"], e["rule"]) for e in bare.events(lease="L1")])[-1][0] == "ended" and e)
+    assert ("hand", "end-ordered") in rules, rules

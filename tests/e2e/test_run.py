@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`lessor run`: the command does not notice it, and the lease lives exactly as long as the command and its workers."""
 
+import contextlib
 import json
 import os
 import re
@@ -663,7 +664,8 @@ def test_books_that_were_begun_anew_are_told(own):
     # its id is somebody else's now
     other = own.start("run", "--name", "other", "--vram", "100M", "--", "sleep", "1000")
     own.in_state("other", "active")
-    assert re.fullmatch(r"lessor run: L\d+: lessord does not know it any more, .*\n", run.stderr.readline())
+    assert re.fullmatch(r"lessor run: L\d+ was lost with lessord's books: the command's memory is under L\d+ now\n",
+                        run.stderr.readline())
     other.kill()
     run.terminate()
     assert run.wait() == 0
@@ -843,3 +845,32 @@ def test_wrong_use_is_125_with_the_cure(place, words, says):
     assert ended.returncode == 125
     assert says in ended.stderr
     assert "\x1b" not in ended.stderr
+
+
+# ---- lessord loses its books ----
+
+def lose_books(own):
+    own.kill_daemon()
+    with open(os.path.join(own.dir, "journal.db"), "r+b") as file:
+        file.write(os.urandom(4096))
+    for name in ("journal.db-wal", "journal.db-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(own.dir, name))
+    own.start_daemon()
+
+
+@pytest.mark.parametrize("options", [(), ("-q",)], ids=["told", "quiet"])
+def test_F75_leases_of_lost_books_are_asked_for_again_over_what_runs(own, options):
+    run = own.hog("worker", "700M", *options)
+    before = own.in_state("worker", "active")
+    pid = own.holds(700 * MIB)
+    lose_books(own)
+    after = until("its memory is under a lease again", lambda: (x := own.lease("worker")) and x["used_bytes"] == 700 * MIB and x)
+    assert after["adopted"] and after["bytes"] == before["bytes"] and after["device"] == before["device"]
+    assert own.status()["degraded"] and own.status()["strangers"] == [] and own.holds(700 * MIB) == pid
+    os.kill(pid, signal.SIGTERM)
+    assert run.wait() == 0
+    said = run.stderr.read()
+    assert ("was lost with lessord's books" in said) == (not options), said
+    own.gone("worker")
+    own.free_is(3072 * MIB)

@@ -334,6 +334,28 @@ int obtain_activate(struct obtain *o, uint64_t pid, uint64_t cgroup_id)
         }
 }
 
+int obtain_adopted(struct obtain *o, pid_t pid)
+{
+        struct lessor_request *request = NULL;
+        struct lessor_lease *lease = NULL;
+        int r = ask_request(o->ask, 0, &request);
+
+        if (r == 0)
+                r = lessor_request_set_bytes(request, o->bytes);
+        if (r == 0)
+                r = lessor_request_set_device(request, o->device);
+        (void) lessor_set_if_down(o->handle, LESSOR_IF_DOWN_FAIL, 0);
+        if (r == 0)
+                r = lessor_adopt(o->handle, request, (int) pid, false, &lease, NULL);
+        lessor_request_free(request);
+        if (r < 0)
+                return r == -EHOSTDOWN || r == -EBUSY || r == -EBADFD ? -EAGAIN : r;
+        lessor_lease_free(o->lease);
+        o->lease = lease;
+        remember(o);
+        return 0;
+}
+
 void obtain_release(struct obtain *o)
 {
         (void) lessor_set_if_down(o->handle, LESSOR_IF_DOWN_WAIT, OBTAIN_AWAY_MS); /* a few seconds, all the same */

@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "client/client.h"
 #include "client/lessor.h"
 #include "model/lease.h"
@@ -50,5 +51,10 @@ int obtain_get(struct obtain *o, const char *path, json_t **ret_body);
  */
 enum { OBTAIN_AGAIN = -3 };
 int obtain_activate(struct obtain *o, uint64_t pid, uint64_t cgroup_id);
+/*
+ * Books that were begun anew know nothing of the lease: the same again, over the process that runs. 0; -EAGAIN: not yet (the
+ * card was not looked at, the daemon is away); another negative errno: it will not be. One try, not longer than a question.
+ */
+int obtain_adopted(struct obtain *o, pid_t pid);
 /* Give it back, or give up the place. Short: the daemon frees it anyway when this process is gone. */
 void obtain_release(struct obtain *o);

@@ -333,13 +333,11 @@ static bool leaves_workers(struct obtain *o, const struct child *child)
 
 /* Until the command ends. What becomes of its lease meanwhile is told, and never at its cost: a stderr that nobody reads any
  * more is no reason to end, and none to wait. */
-static int stand_beside(const struct obtain *o, struct child *child)
+static int stand_beside(struct obtain *o, struct child *child)
 {
         struct watch watch;
-        if (o->ask->quiet)
-                return child_wait(child, o->signals, NULL);
         (void) signal(SIGPIPE, SIG_IGN);
-        watch_init(&watch, o);
+        watch_init(&watch, o, child->pid);
         int status = child_wait(child, o->signals, &watch);
         watch_fini(&watch);
         return status;

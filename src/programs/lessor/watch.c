@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/lessor/watch.h"
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
 #include "base/escape.h"
@@ -9,9 +11,11 @@
 
 static const char goes_on[] = "the command goes on without a lease";
 
-void watch_init(struct watch *w, const struct obtain *o)
+enum { AGAIN_EVERY_MS = 1000, AGAIN_AT_MOST_MS = 60 * 1000 };
+
+void watch_init(struct watch *w, struct obtain *o, pid_t pid)
 {
-        *w = (struct watch){ .handle = o->handle, .lease = o->lease };
+        *w = (struct watch){ .obtain = o, .handle = o->handle, .lease = o->lease, .pid = pid, .quiet = o->ask->quiet };
         w->over = lessor_lease_follow(o->lease) < 0;
         notices_init(&w->notices, o->progress.verb);
 }
@@ -75,9 +79,43 @@ static void say_warning(struct watch *w)
                 notices_say(&w->notices, "%s: %s", id, text);
 }
 
+/* ---- books that were begun anew ---- */
+
+static void ask_again(struct watch *w)
+{
+        char before[LEASE_ID_TEXT_MAX];
+        uint64_t now_ms = clock_now_ms();
+
+        (void) snprintf(before, sizeof(before), "%s", w->obtain->id);
+        int r = obtain_adopted(w->obtain, w->pid);
+        if (r == -EAGAIN && now_ms < w->again_until_ms) {
+                w->again_ms = now_ms + AGAIN_EVERY_MS;
+                return;
+        }
+        w->again_ms = 0;
+        if (r < 0) {
+                if (!w->quiet)
+                        notices_say(&w->notices, "%s was lost with lessord's books, and is not to be had again; %s",
+                                    before, goes_on);
+                w->over = true;
+                return;
+        }
+        w->lease = w->obtain->lease;
+        w->over = lessor_lease_follow(w->lease) < 0;
+        if (!w->quiet)
+                notices_say(&w->notices, "%s was lost with lessord's books: the command's memory is under %s now",
+                            before, w->obtain->id);
+}
+
 static void say_end(struct watch *w)
 {
-        notices_say(&w->notices, "%s: %s; %s", lessor_lease_id(w->lease), lessor_lease_text(w->lease), goes_on);
+        if (strcmp(lessor_lease_rule(w->lease), "books-new") == 0) {
+                w->again_ms = clock_now_ms();
+                w->again_until_ms = w->again_ms + AGAIN_AT_MOST_MS;
+                return;
+        }
+        if (!w->quiet)
+                notices_say(&w->notices, "%s: %s; %s", lessor_lease_id(w->lease), lessor_lease_text(w->lease), goes_on);
         w->over = true;
 }
 
@@ -89,6 +127,12 @@ nfds_t watch_wants(const struct watch *w, struct pollfd *ret, int *timeout_ms)
                 uint64_t left_ms = u64_min(u64_sub0(w->notices.due_ms, clock_now_ms()), INT32_MAX);
                 if (*timeout_ms < 0 || left_ms < (uint64_t) *timeout_ms)
                         *timeout_ms = (int) left_ms;
+        }
+        if (w->again_ms != 0) {
+                uint64_t left_ms = u64_sub0(w->again_ms, clock_now_ms());
+                if (*timeout_ms < 0 || left_ms < (uint64_t) *timeout_ms)
+                        *timeout_ms = (int) left_ms;
+                return 0;
         }
         if (w->over)
                 return 0;
@@ -102,8 +146,13 @@ void watch_go_on(struct watch *w)
         notices_go_on(&w->notices);
         if (w->over)
                 return;
+        if (w->again_ms != 0) {
+                if (clock_now_ms() >= w->again_ms)
+                        ask_again(w);
+                return;
+        }
         int news = lessor_process(w->handle, NULL);
-        if (news == LESSOR_NEWS_WARNING)
+        if (news == LESSOR_NEWS_WARNING && !w->quiet)
                 say_warning(w);
         else if (news == LESSOR_NEWS_ENDED)
                 say_end(w);

@@ -11,15 +11,21 @@
 #include "programs/lessor/obtain.h"
 
 struct watch {
+        struct obtain *obtain;
         struct lessor *handle;
         struct lessor_lease *lease;
+        pid_t pid;         /* the command */
+        uint64_t again_ms; /* the books are new: when its memory is asked for again; 0 = they are not */
+        uint64_t again_until_ms;
+        bool quiet;
         bool over;         /* nothing more will be said about it */
         bool told[RULE_N]; /* each is said once */
         bool lost;         /* its device, as was said last */
         struct notices notices;
 };
 
-void watch_init(struct watch *watch, const struct obtain *o);
+/* A lease that lessord lost with its books is asked for again over the command, @pid, which never notices. */
+void watch_init(struct watch *watch, struct obtain *o, pid_t pid);
 /*
  * What the loop's poll(2) has to wait for on its behalf.
  * @ret  filled in when it returns 1; 0 = nothing
