@@ -7,18 +7,16 @@
 #include "api/routes.h"
 #include "api/user_names.h"
 
-enum { SCOPE_ENDS_MAX = 3 };
-
 /* A cgroup stands for what a unit or a container is. A login session's holds a terminal and all that was typed there. */
 static bool is_unit_or_container(const char *path)
 {
-        static const char *const ends[SCOPE_ENDS_MAX] = { ".service", ".scope", ".slice" };
+        static const char *const ends[] = { ".service", ".scope", ".slice" };
         const char *name = strrchr(path, '/');
         size_t n = name ? strlen(name) : 0;
 
         if (n < 2 || strncmp(name, "/session-", 9) == 0 || strncmp(name, "/user@", 6) == 0)
                 return false;
-        for (size_t i = 0; i < SCOPE_ENDS_MAX; i++) {
+        for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
                 size_t n_end = strlen(ends[i]);
                 if (n > n_end && strcmp(name + n - n_end, ends[i]) == 0)
                         return strcmp(ends[i], ".slice") != 0;

@@ -273,6 +273,9 @@ static int parse(const char *data, size_t n, unsigned where, struct lease_ask *r
         }
         if (refuse_pairs(object, &ask, reterr) < 0)
                 return -1;
+        if (ask.request.exclusive && ask.request.percent_milli != 0)
+                return take_refuse(reterr, "bytes", json_object_get(object, "bytes"), "an amount, with exclusive",
+                                   "leave it out: exclusive is all of a device");
         if (where == FOR_ADOPT && !take_is_given(object, "pid"))
                 return problem_field(reterr, "pid", "", 0, "a process",
                                      "name the process that is to come under a lease");

@@ -295,7 +295,7 @@ static void activate_takes_nothing_or_pid_and_cgroup(void **state)
 static void exclusive_needs_no_size_and_anything_else_does(void **state)
 {
         static const char body[] = "{\"exclusive\":true,\"kill_left\":true,\"gpus\":1}";
-        static const char none[] = "{\"exclusive\":false}";
+        static const char none[] = "{\"exclusive\":false}", share[] = "{\"exclusive\":true,\"bytes\":\"90%\"}";
         struct lease_ask ask;
         struct problem p;
         (void) state;
@@ -303,6 +303,8 @@ static void exclusive_needs_no_size_and_anything_else_does(void **state)
         assert_true(ask.request.exclusive && ask.request.kill_left && !ask.request.adopt);
         assert_int_equal(ask.request.bytes, 0);
         assert_int_equal(plan_json_parse(body, sizeof(body) - 1, &ask, &p), 0);
+        assert_int_equal(lease_json_parse(share, sizeof(share) - 1, &ask, &p), -1);
+        assert_string_equal(p.field, "bytes");
         assert_int_equal(lease_json_parse(none, sizeof(none) - 1, &ask, &p), -1);
         assert_string_equal(p.field, "bytes");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lessord - grants leases on GPU memory. Options, start in order, the loop, a clean end in the opposite order. */
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <limits.h>
 #include <signal.h>
@@ -345,9 +346,11 @@ static void close_daemon(struct daemon *d)
 static void on_reload(uv_signal_t *handle, int signal)
 {
         struct error err = { 0 };
+        char reloading[64];
 
         (void) signal;
-        notify_service_manager("RELOADING=1");
+        (void) snprintf(reloading, sizeof(reloading), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_ms() * 1000);
+        notify_service_manager(reloading);     /* with the time, or Type=notify-reload does not believe it */
         (void) reload_now(handle->data, &err); /* what was wrong is in the log and in status */
         notify_service_manager("READY=1");
 }
