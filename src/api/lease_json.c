@@ -187,6 +187,8 @@ static int take_bind(const json_t *value, struct lease_ask *ask, struct problem 
         return take_refuse(p, "bind", value, allowed, cure);
 }
 
+enum { PERCENT_ALL_MILLI = 100000 };
+
 /* What is asked for, and what may be said then. */
 enum { FOR_LEASE = 1, FOR_PLAN = 2, FOR_ADOPT = 4, FOR_ALL = 7 };
 
@@ -273,9 +275,9 @@ static int parse(const char *data, size_t n, unsigned where, struct lease_ask *r
         }
         if (refuse_pairs(object, &ask, reterr) < 0)
                 return -1;
-        if (ask.request.exclusive && ask.request.percent_milli != 0)
-                return take_refuse(reterr, "bytes", json_object_get(object, "bytes"), "an amount, with exclusive",
-                                   "leave it out: exclusive is all of a device");
+        if (ask.request.exclusive && ask.request.percent_milli != 0 && ask.request.percent_milli != PERCENT_ALL_MILLI)
+                return take_refuse(reterr, "bytes", json_object_get(object, "bytes"),
+                                   "an amount or all, with exclusive", "leave it out: exclusive is all of a device");
         if (where == FOR_ADOPT && !take_is_given(object, "pid"))
                 return problem_field(reterr, "pid", "", 0, "a process",
                                      "name the process that is to come under a lease");
