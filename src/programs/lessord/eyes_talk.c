@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/escape.h"
 #include "base/log.h"
 #include "model/device.h"
 #include "programs/lessord/eyes_facts.h"
@@ -281,7 +280,6 @@ static void take_done(struct eyes_link *e, const struct eyes_done *done)
 static void take_message(struct eyes_link *e, const struct eyes_message *msg)
 {
         struct input input = { 0 };
-        char safe[EYES_ALARM_SIZE * 4];
 
         switch (msg->kind) {
         case EYES_HELLO:
@@ -306,8 +304,7 @@ static void take_message(struct eyes_link *e, const struct eyes_message *msg)
         case EYES_ALARM:
                 log_warning("event=eyes-alarm kind=%s device=%s dropped=%u text=\"%s\"",
                             eyes_alarm_kind_name(msg->alarm.kind), msg->alarm.uuid[0] ? msg->alarm.uuid : "-",
-                            msg->alarm.n_dropped,
-                            text_escape(msg->alarm.text, strlen(msg->alarm.text), safe, sizeof(safe)));
+                            msg->alarm.n_dropped, msg->alarm.text);
                 break;
         case EYES_DONE:
                 take_done(e, &msg->done);
