@@ -206,7 +206,7 @@ void server_await_turn(struct api_server *s)
 static int start_http(struct api_server *s, size_t which, const struct api_options *options, struct error *err)
 {
         struct http *http = &s->http[which];
-        unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+        unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
         const struct MHD_OptionItem tls[] = {
                 { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *) (uintptr_t) options->tls_cert },
                 { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *) (uintptr_t) options->tls_key },
@@ -214,6 +214,8 @@ static int start_http(struct api_server *s, size_t which, const struct api_optio
                 { MHD_OPTION_END, 0, NULL },
         }, nothing[] = { { MHD_OPTION_END, 0, NULL } };
 
+        if (log_wants(LOG_LEVEL_DEBUG)) /* what it regrets with every answer is not even put into words otherwise */
+                flags |= MHD_USE_ERROR_LOG;
         if (which == HTTP_TLS && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
                 return error_set(err, ENOTSUP,
                                  "this libmicrohttpd was built without TLS: leave out tcp_cert and tcp_key, and "

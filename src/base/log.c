@@ -130,9 +130,14 @@ void log_init(const char *program, enum log_level level)
         is_first = false;
 }
 
+bool log_wants(enum log_level level)
+{
+        return level <= log_max_level;
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
-        if (level > log_max_level)
+        if (!log_wants(level))
                 return;
 
         int saved_errno = errno;
