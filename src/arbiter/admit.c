@@ -47,7 +47,7 @@ static void fill_reason(struct pass *p, struct reason *why, uint32_t device, con
         const struct entry *head = lane->head ? lane->head : lane->old_head;
         struct sums booked;
 
-        sums_of_device(w, device, &booked);
+        sums_now(w, device, &booked);
         *why = (struct reason){
                 .rule = s->rule,
                 .place = p->place,
@@ -77,6 +77,7 @@ void admit_drop_entry(struct world *w, struct entry *e)
         for (uint32_t i = 0; e->head_since_ms != 0 && i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0 && ref_equal(w->leases[i].backfill_for, ref)) {
                         w->leases[i].backfilled = false;
+                        world_device_changed(w, w->leases[i].device);
                         w->leases[i].backfill_for = (struct ref){ 0 };
                         w->leases[i].ledger_set_aside_bytes = 0;
                 }
@@ -97,9 +98,13 @@ static void shrink_claim(struct world *w, uint32_t device)
                         continue;
 
                 struct sums sums;
-                sums_of_device(w, device, &sums);
+                sums_now(w, device, &sums);
                 uint64_t debt = u64_sub0(sums_committed_bytes(&sums), sums.total_bytes);
-                h->reserved_bytes = u64_sub0(h->reserved_bytes, debt);
+                if (debt != 0) {
+                        world_holder_writing(w, h);
+                        h->reserved_bytes = u64_sub0(h->reserved_bytes, debt);
+                        world_holder_written(w, h);
+                }
                 if (h->reserved_bytes == 0)
                         world_holder_drop(w, h);
         }
@@ -110,12 +115,11 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         struct world *w = p->world;
         struct lane *lane = &p->lanes[device];
         struct lease *lease = world_lease_get(w, e->lease);
-        struct holder *h = world_holder_new(w, HOLDER_LEASE, device);
-        assert(h && lease); /* the table of holders is sized for every lease */
-
         struct reason why;
         fill_reason(p, &why, device, e, s);
 
+        struct holder *h = world_holder_new(w, HOLDER_LEASE, device);
+        assert(h && lease); /* the table of holders is sized for every lease */
         h->reserved_bytes = e->demand_bytes;
         h->uncollected = true;
         h->managed = lease->managed;
@@ -137,6 +141,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
                 lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
                 p->ledger_room_bytes -= lease->ledger_set_aside_bytes;
         }
+        world_holder_written(w, h);
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
         struct user *user = &w->users[lease->user];
@@ -276,7 +281,7 @@ static bool keep_blocking(struct pass *p, struct entry *e, bool *ret_blocks)
  * A device that waits for a look changes no head, but keeps the one it has. */
 static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *ret_device, struct projection *ret_start)
 {
-        const struct world *w = p->world;
+        struct world *w = p->world;
         bool found = false;
 
         for (uint32_t d = 0; d < w->n_devices; d++) {
@@ -455,8 +460,11 @@ static void set_demand(struct pass *p, struct entry *e, struct lease *lease, uin
 
         e->demand_bytes = lease->bytes = bytes;
         world_each_holder_of (w, i, HOLDER_CLAIM)
-                if (ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
-                        w->holders[i].reserved_bytes = u64_min(w->holders[i].reserved_bytes, bytes);
+                if (ref_equal(w->holders[i].entry, world_entry_ref(w, e)) && w->holders[i].reserved_bytes > bytes) {
+                        world_holder_writing(w, &w->holders[i]);
+                        w->holders[i].reserved_bytes = bytes;
+                        world_holder_written(w, &w->holders[i]);
+                }
 }
 
 /*
@@ -592,13 +600,16 @@ static void settle_lane(struct pass *p, uint32_t device)
                 else
                         world_holder_drop(w, h);
         }
-        if (want != 0) {
-                if (!claim)
+        if (want != 0 && (!claim || claim->reserved_bytes != want)) {
+                if (claim)
+                        world_holder_writing(w, claim);
+                else
                         claim = world_holder_new(w, HOLDER_CLAIM, device);
                 assert(claim);
                 claim->claim_kind = CLAIM_HEAD;
                 claim->entry = world_entry_ref(w, head);
                 claim->reserved_bytes = want;
+                world_holder_written(w, claim);
         }
         /* What only time made change is said: ticks without actions are not kept. */
         if (p->by_time && (changed || want != had_bytes) && p->out->n == 0)

@@ -252,6 +252,7 @@ void adopt_step(struct world *w, const struct request *r, struct actions *out)
         lease->root_living = true;
         usage_set_held(&w->config, &w->users[user], w->users[user].held_bytes + bytes, w->now_ms);
         take_rows(w, r, lease, h);
+        world_device_changed(w, h->device);
 
         why = (struct reason){ .rule = RULE_ADOPTED, .need_bytes = bytes, .used_bytes = h->used_bytes };
         actions_add_lease(w, out, ACTION_GRANTED, lease, &why)->token = r->token;
@@ -279,4 +280,5 @@ void adopt_undo(struct world *w, struct lease *lease)
         h->n_processes = 0;
         h->used_bytes = 0;
         h->used_known = true;
+        world_device_changed(w, h->device);
 }

@@ -28,12 +28,6 @@ static uint64_t smallest_floor_bytes(const struct holder *h)
         return smallest;
 }
 
-/* Is it of those that keep something back for ever? Most are not. */
-static inline bool keeps_back(const struct holder *h)
-{
-        return h->protected || h->pinned || h->kind == HOLDER_DISPLAY || h->kind == HOLDER_TENANT;
-}
-
 /* What this holder keeps back for ever, and as what. */
 static uint64_t kept_back_bytes(const struct holder *h, enum blocker_kind *ret_kind)
 {
@@ -87,7 +81,7 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
         world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
                 enum blocker_kind kind;
-                if (!keeps_back(h))
+                if (!holder_may_keep_back(h))
                         continue;
                 uint64_t bytes = kept_back_bytes(h, &kind);
                 if (bytes == 0)
@@ -102,6 +96,17 @@ uint64_t device_ceiling_bytes(const struct world *w, uint32_t device, struct rea
         if (why)
                 why->ceiling_bytes = ceiling;
         return ceiling;
+}
+
+uint64_t device_ceiling_now(struct world *w, uint32_t device)
+{
+        const struct device *dev = &w->devices[device];
+
+        if (world_tally(w, device)->n_keepers != 0)
+                return device_ceiling_bytes(w, device, NULL);
+        return u64_sub0(u64_sub0(dev->budget_bytes != 0 ? dev->budget_bytes : dev->total_bytes,
+                                 dev->driver_own_known ? dev->driver_own_bytes : 0),
+                        device_kept_free_bytes(w, device));
 }
 
 uint64_t device_whole_bytes(const struct world *w, uint32_t device)
@@ -173,17 +178,22 @@ static struct blocker blocker_from(const struct world *w, const struct holder *h
         return b;
 }
 
-void reason_add_holders(struct reason *why, const struct world *w, uint32_t device, struct ref except)
+void reason_add_holders(struct reason *why, struct world *w, uint32_t device, struct ref except)
 {
         const struct device *dev = &w->devices[device];
-        uint64_t unattributed = device_unattributed_bytes(w, device), kept_free = device_kept_free_bytes(w, device);
+        uint64_t unattributed = device_unattributed_now(w, device), kept_free = device_kept_free_bytes(w, device);
 
         world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
-                if (u64_max(h->reserved_bytes, h->used_bytes) == 0)
+                uint64_t bytes = u64_max(h->reserved_bytes, h->used_bytes);
+                if (bytes == 0)
                         continue;
                 if (h->kind == HOLDER_CLAIM && ref_equal(h->entry, except))
                         continue;
+                if (why->n_blockers >= BLOCKERS_MAX && bytes <= why->blockers[BLOCKERS_MAX - 1].bytes) {
+                        why->n_blockers++; /* too small to be listed */
+                        continue;
+                }
                 struct blocker blocker = blocker_from(w, h);
                 reason_add_blocker(why, &blocker);
         }

@@ -131,6 +131,7 @@ static void set_slot(struct world *w, const struct change *c, struct lease *leas
                 lease->slot_end_ms = c->slot_ms != 0 ? u64_add_sat(w->now_ms, c->slot_ms) : 0;
         lease->over_time = lease->slot_end_ms != 0 && lease->slot_end_ms <= w->now_ms;
         lease->slot_warned = false;
+        world_device_changed(w, lease->device);
 }
 
 static void set_pin(struct world *w, const struct change *c, struct lease *lease)
@@ -140,8 +141,10 @@ static void set_pin(struct world *w, const struct change *c, struct lease *lease
         if (!h)
                 return;
         uint64_t pin_ms = pin_after(w, c);
+        world_holder_writing(w, h);
         h->pinned = (c->what & CHANGE_PIN) != 0;
         h->pin_end_ms = h->pinned && pin_ms != 0 ? u64_add_sat(w->now_ms, pin_ms) : 0;
+        world_holder_written(w, h);
 }
 
 void change_step(struct world *w, const struct change *c, struct actions *out)
@@ -185,7 +188,9 @@ void change_tick(struct world *w, struct lease *lease, struct actions *out)
 
         if (!h || !h->pinned || h->pin_end_ms == 0 || w->now_ms < h->pin_end_ms)
                 return;
+        world_holder_writing(w, h);
         h->pinned = false;
         h->pin_end_ms = 0;
+        world_holder_written(w, h);
         actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_PIN_OVER });
 }

@@ -9,40 +9,9 @@ bool device_is_usable(const struct device *dev)
         return dev->health == DEVICE_OK && dev->used_known;
 }
 
-/* A claim and an uncollected grant have nothing on the device, which is known: they never hide in what nobody can
- * attribute (A5). */
-static bool is_promise(const struct holder *h)
-{
-        return h->kind == HOLDER_CLAIM || h->uncollected;
-}
-
-static void grow(uint64_t *sum, uint64_t bytes)
-{
-        *sum = u64_add_sat(*sum, bytes);
-}
-
 static void shrink(uint64_t *sum, uint64_t bytes)
 {
         *sum = u64_sub0(*sum, bytes);
-}
-
-/* Inline, so that the sums of a whole device stay in registers. */
-static inline void add(struct sums *s, const struct holder *h)
-{
-        grow(&s->reserved_bytes, h->reserved_bytes);
-        if (is_promise(h))
-                grow(&s->promised_bytes, h->reserved_bytes);
-        if (holder_reading_is_known(h)) {
-                grow(&s->known_used_bytes, h->used_bytes);
-                grow(&s->known_untaken_bytes, u64_sub0(h->reserved_bytes, h->used_bytes));
-        } else {
-                grow(&s->unknown_reserved_bytes, h->reserved_bytes);
-        }
-}
-
-void sums_add(struct sums *s, const struct holder *h)
-{
-        add(s, h);
 }
 
 void sums_take_out(struct sums *s, const struct holder *h)
@@ -50,15 +19,16 @@ void sums_take_out(struct sums *s, const struct holder *h)
         uint64_t gone_bytes;
 
         if (!s->per_process_known)
-                gone_bytes =
-                        is_promise(h) ? 0 : u64_min(h->reserved_bytes, u64_sub0(s->used_bytes, s->driver_own_bytes));
+                gone_bytes = holder_is_promise(h)
+                                     ? 0
+                                     : u64_min(h->reserved_bytes, u64_sub0(s->used_bytes, s->driver_own_bytes));
         else if (holder_reading_is_known(h))
                 gone_bytes = h->used_bytes;
         else
                 gone_bytes = u64_min(h->reserved_bytes, sums_residue_bytes(s));
 
         shrink(&s->reserved_bytes, h->reserved_bytes);
-        if (is_promise(h))
+        if (holder_is_promise(h))
                 shrink(&s->promised_bytes, h->reserved_bytes);
         if (holder_reading_is_known(h)) {
                 shrink(&s->known_used_bytes, h->used_bytes);
@@ -69,23 +39,31 @@ void sums_take_out(struct sums *s, const struct holder *h)
         shrink(&s->used_bytes, gone_bytes);
 }
 
-void sums_of_device(const struct world *world, uint32_t device, struct sums *ret)
+static struct sums with_device(const struct world *world, uint32_t device, const struct sums *holders)
 {
         const struct device *dev = &world->devices[device];
+        struct sums sums = *holders;
 
-        struct sums sums = {
-                .total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes
-                               : dev->used_known      ? dev->total_bytes
-                                                      : 0,
-                .used_bytes = dev->used_bytes,
-                .used_known = dev->used_known,
-                .per_process_known = dev->per_process_known,
-                .driver_own_bytes = dev->driver_own_known ? dev->driver_own_bytes : 0,
-                .kept_free_bytes = device_kept_free_bytes(world, device),
-        };
-        world_each_holder_on (world, i, device)
-                add(&sums, &world->holders[i]);
-        *ret = sums;
+        sums.total_bytes = dev->budget_bytes != 0 ? dev->budget_bytes : dev->used_known ? dev->total_bytes : 0;
+        sums.used_bytes = dev->used_bytes;
+        sums.used_known = dev->used_known;
+        sums.per_process_known = dev->per_process_known;
+        sums.driver_own_bytes = dev->driver_own_known ? dev->driver_own_bytes : 0;
+        sums.kept_free_bytes = device_kept_free_bytes(world, device);
+        return sums;
+}
+
+void sums_of_device(const struct world *world, uint32_t device, struct sums *ret)
+{
+        struct tally tally;
+
+        tally_make(world, device, &tally);
+        *ret = with_device(world, device, &tally.sums);
+}
+
+void sums_now(struct world *world, uint32_t device, struct sums *ret)
+{
+        *ret = with_device(world, device, &world_tally(world, device)->sums);
 }
 
 uint64_t sums_residue_bytes(const struct sums *s)
@@ -135,17 +113,24 @@ uint64_t device_free_bytes(const struct world *world, uint32_t device)
         return sums_free_bytes(&sums);
 }
 
+static uint64_t unattributed_bytes(const struct device *dev, uint64_t listed_bytes)
+{
+        uint64_t driver_own_bytes = dev->driver_own_known ? dev->driver_own_bytes : 0;
+
+        return dev->used_known ? u64_sub0(dev->used_bytes, u64_add_sat(driver_own_bytes, listed_bytes)) : 0;
+}
+
 uint64_t device_unattributed_bytes(const struct world *world, uint32_t device)
 {
-        struct sums sums;
-        uint64_t listed_bytes = 0;
+        struct tally tally;
 
-        sums_of_device(world, device, &sums);
-        if (!sums.used_known)
-                return 0;
-        world_each_holder_on (world, i, device)
-                grow(&listed_bytes, world->holders[i].used_bytes);
-        return u64_sub0(sums.used_bytes, u64_add_sat(sums.driver_own_bytes, listed_bytes));
+        tally_make(world, device, &tally);
+        return unattributed_bytes(&world->devices[device], tally.listed_bytes);
+}
+
+uint64_t device_unattributed_now(struct world *world, uint32_t device)
+{
+        return unattributed_bytes(&world->devices[device], world_tally(world, device)->listed_bytes);
 }
 
 uint64_t device_display_bytes(const struct world *world, uint32_t device)

@@ -13,24 +13,10 @@
 #include <stdint.h>
 #include "model/world.h"
 
-/* The sums over one device's holders from which everything else follows; a holder can be taken out of them again, which is
- * how a later time is looked at. */
-struct sums {
-        uint64_t total_bytes; /* T, or the budget */
-        uint64_t used_bytes;  /* U */
-        bool used_known;
-        bool per_process_known;
-        uint64_t driver_own_bytes;
-        uint64_t kept_free_bytes;        /* committed to nobody, and never granted */
-        uint64_t reserved_bytes;         /* Σ r, claims and uncollected grants included */
-        uint64_t promised_bytes;         /* of it: claims and uncollected grants */
-        uint64_t known_used_bytes;       /* Σ_known u */
-        uint64_t known_untaken_bytes;    /* Σ_known max(0, r − u) */
-        uint64_t unknown_reserved_bytes; /* R_unknown */
-};
-
+/* What is free on one device, by what it says of itself and by its holders (model/tally.h): from the tables as they are, and
+ * from what the world keeps of them, which is the same and quicker. */
 void sums_of_device(const struct world *world, uint32_t device, struct sums *ret);
-void sums_add(struct sums *sums, const struct holder *holder);
+void sums_now(struct world *world, uint32_t device, struct sums *ret);
 /* As if @holder had left and its memory had come back: U falls by what is proven to be its own (its known u, else at most
  * what of the residue its reservation can explain). */
 void sums_take_out(struct sums *sums, const struct holder *holder);
@@ -40,6 +26,7 @@ uint64_t sums_committed_bytes(const struct sums *sums); /* may exceed the total:
 uint64_t sums_free_bytes(const struct sums *sums);      /* never below 0; 0 without a device figure or budget */
 /* Unattributed: used by nobody that is known, the driver's own share aside. */
 uint64_t device_unattributed_bytes(const struct world *world, uint32_t device);
+uint64_t device_unattributed_now(struct world *world, uint32_t device); /* from what the world keeps */
 uint64_t device_free_bytes(const struct world *world, uint32_t device);
 uint64_t device_committed_bytes(const struct world *world, uint32_t device);
 uint64_t device_display_bytes(const struct world *world, uint32_t device);

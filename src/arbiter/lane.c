@@ -24,19 +24,14 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
         lane->looked = true;
         lane->usable = device_is_usable(&w->devices[device]);
         lane->fresh = device_is_fresh(w, device);
-        lane->ceiling_bytes = device_ceiling_bytes(w, device, NULL);
-        sums_of_device(w, device, &lane->now);
+        lane->ceiling_bytes = device_ceiling_now(w, device);
+        lane->exclusive_id = world_tally(w, device)->exclusive_id;
+        lane->has_leases = world_tally(w, device)->n_there != 0;
+        sums_now(w, device, &lane->now);
         world_each_holder_of (w, i, HOLDER_CLAIM) {
                 const struct holder *h = &w->holders[i];
                 if (h->claim_kind == CLAIM_HEAD && h->device == device)
                         sums_take_out(&lane->now, h);
-        }
-        world_each_holder_on (w, i, device) {
-                const struct holder *h = &w->holders[i];
-                if (h->exclusive && h->kind == HOLDER_LEASE)
-                        lane->exclusive_id = w->leases[h->lease.index].id;
-                if (!lane->has_leases && holder_is_lease_there(w, h))
-                        lane->has_leases = true;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)
                 if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)

@@ -48,11 +48,16 @@ static struct holder *holder_of(struct world *w, const struct lease *lease)
         return h;
 }
 
-static void change_state(struct lease *lease, enum lease_event event)
+static void change_state(struct world *w, struct lease *lease, enum lease_event event)
 {
         enum lease_state next = lease_next((enum lease_state) lease->state, event);
         assert(next != LEASE_NONE);
+        struct holder *h = world_holder_get(w, lease->holder);
+        if (h)
+                world_holder_writing(w, h);
         lease->state = (uint8_t) next;
+        if (h)
+                world_holder_written(w, h);
 }
 
 /* Out of the books: the one place where a lease ends. */
@@ -64,8 +69,9 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
         struct holder *h = world_holder_get(w, lease->holder);
         if (h) {
                 /* What still points at it: processes that go on are strangers from the next reading on. */
+                struct ref ref = world_lease_ref(w, lease);
                 for (uint32_t i = 0; i < w->n_processes; i++)
-                        if (ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
+                        if (ref_equal(w->processes[i].lease, ref))
                                 process_put_under(&w->processes[i], (struct ref){ 0 });
                 assert(h->n_processes == 0);
                 world_holder_drop(w, h);
@@ -98,7 +104,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
         lease->end_reason = (uint8_t) end;
         lease->ended_ms = w->now_ms;
-        change_state(lease, LEASE_EVENT_END);
+        change_state(w, lease, LEASE_EVENT_END);
 
         uint32_t device = lease->device;
         if (end == END_UNADOPTED)
@@ -112,6 +118,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
                 return;
         }
 
+        world_holder_writing(w, h);
         /* Ended in the books, memory still there: it counts by what it uses, and where that is unknown by what it had. */
         if (holder_reading_is_known(h))
                 h->reserved_bytes = 0;
@@ -119,6 +126,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         h->pinned = false; /* what it was promised is over: what stays behind is in nobody's way but by its memory */
         h->pin_end_ms = 0;
         h->exclusive = false;
+        world_holder_written(w, h);
         why.rule = RULE_DRAINING;
         why.used_bytes = h->used_bytes;
         struct action *a = actions_add_lease(w, out, ACTION_DRAINING, lease, &why);
@@ -128,12 +136,16 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
 
 void life_set_active(struct world *w, struct lease *lease, uint64_t token, struct actions *out)
 {
-        change_state(lease, LEASE_EVENT_ACTIVATE);
+        change_state(w, lease, LEASE_EVENT_ACTIVATE);
         if (lease->active_ms == 0)
                 lease->active_ms = w->now_ms;
         lease->owner_gone = false;
         ending_owner_is_back(w, lease);
-        holder_of(w, lease)->uncollected = false;
+
+        struct holder *h = holder_of(w, lease);
+        world_holder_writing(w, h);
+        h->uncollected = false;
+        world_holder_written(w, h);
 
         struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
         a->token = token;
@@ -232,10 +244,12 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         }
 
         struct holder *h = holder_of(w, lease);
-        change_state(lease, LEASE_EVENT_OWNER_GONE);
+        change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         lease->owner_gone = true;
         lease->ended_ms = w->now_ms;
+        world_holder_writing(w, h);
         h->uncollected = false;
+        world_holder_written(w, h);
         actions_add_lease(
                 w, out, ACTION_ORPHANED, lease,
                 &(struct reason){ .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = h->used_bytes });
@@ -260,7 +274,7 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
                 usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
                 end = END_WORKERS_GONE;
         }
-        change_state(lease, LEASE_EVENT_MEMORY_GONE);
+        change_state(w, lease, LEASE_EVENT_MEMORY_GONE);
         bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
 }
 
@@ -323,6 +337,7 @@ void life_process_ended(struct world *w, struct identity identity, struct action
                 if (lease->root_living && identity_equal(lease->binding.root, identity)) {
                         lease->root_living = false;
                         lease->ended_ms = w->now_ms;
+                        world_device_changed(w, lease->device);
                 } else if (lease->state != LEASE_LOST) {
                         continue; /* a reading will tell of its others */
                 }
@@ -343,8 +358,11 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                 struct holder *h = holder_of(w, lease);
                 bool gone = false;
                 if (lease->state == LEASE_DRAINING) {
-                        if (holder_reading_is_known(h))
+                        if (holder_reading_is_known(h) && h->reserved_bytes != 0) {
+                                world_holder_writing(w, h);
                                 h->reserved_bytes = 0; /* it was kept only while its use was unknown */
+                                world_holder_written(w, h);
+                        }
                         gone = is_absent(w, lease) && is_drained(w, lease, h);
                 } else if (lease->state == LEASE_ORPHANED) {
                         gone = is_absent(w, lease) && is_abandoned(w, lease);
@@ -438,7 +456,7 @@ static void lose_device(struct world *w, struct lease *lease, struct actions *ou
         }
         if (lease_next((enum lease_state) lease->state, LEASE_EVENT_DEVICE_LOST) == LEASE_NONE)
                 return;
-        change_state(lease, LEASE_EVENT_DEVICE_LOST);
+        change_state(w, lease, LEASE_EVENT_DEVICE_LOST);
         actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
         if (is_abandoned(w, lease))
                 bury_drained(w, lease, out);
@@ -450,12 +468,12 @@ static void find_device(struct world *w, struct lease *lease, struct actions *ou
         if (lease->state != LEASE_LOST)
                 return;
         if (lease->owner_gone) {
-                change_state(lease, LEASE_EVENT_OWNER_GONE);
+                change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         } else if (lease->active_ms == 0) {
-                change_state(lease, LEASE_EVENT_GRANT);
+                change_state(w, lease, LEASE_EVENT_GRANT);
                 lease->granted_ms = w->now_ms;
         } else {
-                change_state(lease, LEASE_EVENT_DEVICE_BACK);
+                change_state(w, lease, LEASE_EVENT_DEVICE_BACK);
         }
         actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
 }

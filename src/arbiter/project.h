@@ -16,11 +16,7 @@ struct projection {
 
 /* @now: the device's sums without the claims of heads. Holders that went ahead of @head as backfill and can be taken back
  * count as gone when it wants to start. */
-void project_start(const struct world *world, uint32_t device, const struct sums *now, const struct entry *head,
+void project_start(struct world *world, uint32_t device, const struct sums *now, const struct entry *head,
                    struct projection *ret);
-/* A lease that is on its device: what drains is nobody's any more, what is parked has nothing there. */
-bool holder_is_lease_there(const struct world *world, const struct holder *holder);
 /* Would @bytes more fit beside what is there? */
 bool sums_fit(const struct sums *sums, uint64_t bytes);
-/* How long memory may take to go away after its holder ended: bytes / (2 GB/s) + 30 s (design 4). */
-uint64_t settle_ms(uint64_t bytes);

@@ -121,20 +121,6 @@ static void find_known(struct world *w, uint32_t start, uint32_t end, const stru
         }
 }
 
-static struct ref old_holder_of(const struct world *w, uint32_t start, uint32_t end, struct identity identity)
-{
-        while (start < end) {
-                uint32_t mid = start + (end - start) / 2;
-                if (identity_equal(w->occupancies[mid].identity, identity))
-                        return w->occupancies[mid].holder;
-                if (before(w->occupancies[mid].identity, identity))
-                        start = mid + 1;
-                else
-                        end = mid;
-        }
-        return (struct ref){ 0 };
-}
-
 static struct holder *display_of(struct world *w, uint32_t device)
 {
         struct holder *h = NULL;
@@ -249,6 +235,7 @@ static void account(struct holder *h, const struct occupancy *row)
 
 static void clear_figures(struct world *w, uint32_t device, bool per_process_known)
 {
+        world_figures_change(w, device);
         world_each_holder_on (w, i, device) {
                 struct holder *h = &w->holders[i];
                 if (h->kind == HOLDER_CLAIM)
@@ -277,13 +264,11 @@ static void drop_absent(struct world *w, uint32_t device, struct actions *out)
         }
 }
 
-static bool is_listed(const struct world *w, struct identity identity)
+static bool is_listed(struct world *w, struct identity identity)
 {
-        for (uint32_t d = 0; d < w->n_devices; d++) {
-                uint32_t start, end = rows_of_device(w, d, &start);
-                if (!ref_is_none(old_holder_of(w, start, end, identity)))
+        for (uint32_t d = 0; d < w->n_devices; d++)
+                if (world_occupancy_find(w, d, identity))
                         return true;
-        }
         return false;
 }
 

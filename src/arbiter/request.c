@@ -69,15 +69,15 @@ bool request_is_allowed(const struct world *w, const struct request *r, struct r
 }
 
 /* The most that this request can ever have there. */
-static uint64_t can_give_bytes(const struct world *w, const struct request *r, uint32_t device)
+static uint64_t can_give_bytes(struct world *w, const struct request *r, uint32_t device)
 {
         if (!r->exclusive)
-                return device_ceiling_bytes(w, device, NULL);
+                return device_ceiling_now(w, device);
         return device_is_kept_for_ever(w, device) ? 0 : device_whole_bytes(w, device);
 }
 
 /* The demand in bytes against the largest ceiling; devices that can never hold it are left out of the mask. */
-static bool resolve_demand(const struct world *w, const struct request *r, uint64_t *mask, uint64_t *ret_bytes,
+static bool resolve_demand(struct world *w, const struct request *r, uint64_t *mask, uint64_t *ret_bytes,
                            struct reason *why)
 {
         uint64_t best_bytes = 0, fitting = 0, gives_bytes[DEVICES_MAX];

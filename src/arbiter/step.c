@@ -104,8 +104,10 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
                 w->devices[d].driver_own_known = false;
                 w->devices[d].driver_own_bytes = 0;
         }
-        world_each_holder_of (w, i, HOLDER_LEASE)
+        world_each_holder_of (w, i, HOLDER_LEASE) {
                 w->holders[i].used_known = true; /* nothing, for sure */
+                world_device_changed(w, w->holders[i].device);
+        }
         life_rebooted(w, out);
 }
 
@@ -123,6 +125,8 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 break;
         case INPUT_CONFIG:
                 w->config = input->config;
+                for (uint32_t d = 0; d < w->n_devices; d++)
+                        world_device_changed(w, d); /* when a lease leaves hangs on its grace */
                 break;
         case INPUT_DEVICE:
                 device_step(w, &input->device, out);

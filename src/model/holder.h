@@ -58,4 +58,17 @@ static inline bool holder_reading_is_known(const struct holder *h)
         return h->used_known && !h->managed;
 }
 
+/* A claim and an uncollected grant have nothing on the device, which is known: they never hide in what nobody can
+ * attribute (A5). */
+static inline bool holder_is_promise(const struct holder *h)
+{
+        return h->kind == HOLDER_CLAIM || h->uncollected;
+}
+
+/* Is it of those that may keep something back for ever (arbiter/ceiling.h)? Most are not. */
+static inline bool holder_may_keep_back(const struct holder *h)
+{
+        return h->protected || h->pinned || h->kind == HOLDER_DISPLAY || h->kind == HOLDER_TENANT;
+}
+
 const char *holder_kind_name(enum holder_kind kind);

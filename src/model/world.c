@@ -13,7 +13,7 @@ void world_init(struct world *world, const struct config *config)
 #define TABLE(name) sizeof(((struct world *) 0)->name)
 _Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
                                TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) +
-                               TABLE(holders_on) + TABLE(holders_of) ==
+                               TABLE(holders_on) + TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) ==
                        sizeof(struct world),
                "another table: world_copy() has to take it along, or world_index() to make it anew");
 #undef TABLE
@@ -77,15 +77,6 @@ void world_lease_drop(struct world *world, struct lease *lease)
         lease->generation = generation + 1;
 }
 
-struct lease *world_lease_get(struct world *world, struct ref ref)
-{
-        if (ref_is_none(ref) || ref.index >= world->n_leases)
-                return NULL;
-
-        struct lease *lease = &world->leases[ref.index];
-        return lease->generation == ref.generation && lease->state != LEASE_NONE ? lease : NULL;
-}
-
 struct lease *world_lease_by_id(struct world *world, uint64_t id)
 {
         if (id == 0)
@@ -94,11 +85,6 @@ struct lease *world_lease_by_id(struct world *world, uint64_t id)
                 if (world->lease_ids[i] == id)
                         return &world->leases[i];
         return NULL;
-}
-
-struct ref world_lease_ref(const struct world *world, const struct lease *lease)
-{
-        return (struct ref){ .index = (uint32_t) (lease - world->leases), .generation = lease->generation };
 }
 
 static uint32_t first_free_entry(const struct world *world)
@@ -140,20 +126,6 @@ void world_entry_drop(struct world *world, struct entry *entry)
         entry->generation = generation + 1;
 }
 
-struct entry *world_entry_get(struct world *world, struct ref ref)
-{
-        if (ref_is_none(ref) || ref.index >= world->n_entries)
-                return NULL;
-
-        struct entry *entry = &world->entries[ref.index];
-        return entry->generation == ref.generation && entry->kind != ENTRY_NONE ? entry : NULL;
-}
-
-struct ref world_entry_ref(const struct world *world, const struct entry *entry)
-{
-        return (struct ref){ .index = (uint32_t) (entry - world->entries), .generation = entry->generation };
-}
-
 static void index_holder(struct world *world, uint32_t i, bool in_use)
 {
         const struct holder *h = &world->holders[i];
@@ -169,6 +141,8 @@ void world_index(struct world *world)
 {
         size_t n_bytes = (world->n_holders + 63) / 64 * sizeof(uint64_t);
 
+        for (uint32_t d = 0; d < world->n_devices; d++)
+                world_device_changed(world, d);
         for (uint32_t d = 0; d < world->n_devices && n_bytes != 0; d++)
                 memset(world->holders_on[d], 0, n_bytes);
         for (uint32_t kind = 0; kind < HOLDER_KIND_N && n_bytes != 0; kind++)
@@ -176,6 +150,26 @@ void world_index(struct world *world)
         for (uint32_t i = 0; i < world->n_holders; i++)
                 if (world->holders[i].kind != HOLDER_NONE)
                         index_holder(world, i, true);
+}
+
+void world_holder_writing(struct world *world, const struct holder *holder)
+{
+        if (world->tallies[holder->device].kept)
+                tally_take_out(&world->tallies[holder->device], world, holder);
+        if (world->leavings[holder->device].kept && holder->kind == HOLDER_LEASE)
+                leavings_take_out(&world->leavings[holder->device], world, holder);
+}
+
+void world_holder_written(struct world *world, const struct holder *holder)
+{
+        struct tally *tally = &world->tallies[holder->device];
+
+        if (tally->kept && !holder->exclusive)
+                tally_add(tally, world, holder);
+        else
+                tally->kept = false;
+        if (world->leavings[holder->device].kept && holder->kind == HOLDER_LEASE)
+                leavings_add(&world->leavings[holder->device], world, holder);
 }
 
 static uint32_t first_free_holder(const struct world *world)
@@ -209,23 +203,24 @@ void world_holder_drop(struct world *world, struct holder *holder)
 {
         uint32_t generation = holder->generation;
 
+        world_holder_writing(world, holder);
         index_holder(world, (uint32_t) (holder - world->holders), false);
         memset(holder, 0, sizeof(*holder));
         holder->generation = generation + 1;
 }
 
-struct holder *world_holder_get(struct world *world, struct ref ref)
+const struct tally *world_tally(struct world *world, uint32_t device)
 {
-        if (ref_is_none(ref) || ref.index >= world->n_holders)
-                return NULL;
-
-        struct holder *holder = &world->holders[ref.index];
-        return holder->generation == ref.generation && holder->kind != HOLDER_NONE ? holder : NULL;
+        if (!world->tallies[device].kept)
+                tally_make(world, device, &world->tallies[device]);
+        return &world->tallies[device];
 }
 
-struct ref world_holder_ref(const struct world *world, const struct holder *holder)
+const struct leavings *world_leavings(struct world *world, uint32_t device)
 {
-        return (struct ref){ .index = (uint32_t) (holder - world->holders), .generation = holder->generation };
+        if (!world->leavings[device].kept)
+                leavings_make(world, device, &world->leavings[device]);
+        return &world->leavings[device];
 }
 
 struct device *world_device_by_uuid(struct world *world, const char *uuid, uint32_t *ret_index)
@@ -331,6 +326,24 @@ struct process *world_process_find(struct world *world, struct identity identity
         bool found;
         uint32_t at = process_position(world, identity, &found);
         return found ? &world->processes[at] : NULL;
+}
+
+struct occupancy *world_occupancy_find(struct world *world, uint32_t device, struct identity identity)
+{
+        uint32_t low = 0, high = world->n_occupancies;
+
+        while (low < high) {
+                uint32_t mid = low + (high - low) / 2;
+                const struct occupancy *row = &world->occupancies[mid];
+                if (row->device < device || (row->device == device && identity_compare(row->identity, identity) < 0))
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        struct occupancy *found = &world->occupancies[low];
+        return low < world->n_occupancies && found->device == device && identity_equal(found->identity, identity)
+                       ? found
+                       : NULL;
 }
 
 struct process *world_process_put(struct world *world, const struct process *facts)

@@ -15,6 +15,7 @@
 #include "model/lease.h"
 #include "model/limits.h"
 #include "model/process.h"
+#include "model/tally.h"
 #include "model/user.h"
 
 enum { HOLDER_WORDS = HOLDERS_MAX / 64 };
@@ -54,6 +55,11 @@ struct world {
          * equal. */
         uint64_t holders_on[DEVICES_MAX][HOLDER_WORDS];
         uint64_t holders_of[HOLDER_KIND_N][HOLDER_WORDS];
+
+        /* What the holders of each device come to: in no snapshot either, and no part of what makes two worlds equal. Made anew
+         * when it is asked for after a row was written, so only world_tally() and world_leavings() may be asked. */
+        struct tally tallies[DEVICES_MAX];
+        struct leavings leavings[DEVICES_MAX];
 };
 
 /* @world must be zeroed memory. */
@@ -69,20 +75,79 @@ void world_copy(struct world *to, const struct world *from);
 bool world_has_lease_room(const struct world *world);
 struct lease *world_lease_new(struct world *world);
 void world_lease_drop(struct world *world, struct lease *lease);
-struct lease *world_lease_get(struct world *world, struct ref ref);
 struct lease *world_lease_by_id(struct world *world, uint64_t id);
-struct ref world_lease_ref(const struct world *world, const struct lease *lease);
+static inline struct lease *world_lease_get(struct world *world, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= world->n_leases)
+                return NULL;
+
+        struct lease *lease = &world->leases[ref.index];
+        return lease->generation == ref.generation && lease->state != LEASE_NONE ? lease : NULL;
+}
+
+static inline struct ref world_lease_ref(const struct world *world, const struct lease *lease)
+{
+        return (struct ref){ .index = (uint32_t) (lease - world->leases), .generation = lease->generation };
+}
 
 bool world_has_entry_room(const struct world *world);
 struct entry *world_entry_new(struct world *world, enum entry_kind kind);
 void world_entry_drop(struct world *world, struct entry *entry);
-struct entry *world_entry_get(struct world *world, struct ref ref);
-struct ref world_entry_ref(const struct world *world, const struct entry *entry);
+static inline struct entry *world_entry_get(struct world *world, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= world->n_entries)
+                return NULL;
+
+        struct entry *entry = &world->entries[ref.index];
+        return entry->generation == ref.generation && entry->kind != ENTRY_NONE ? entry : NULL;
+}
+
+static inline struct ref world_entry_ref(const struct world *world, const struct entry *entry)
+{
+        return (struct ref){ .index = (uint32_t) (entry - world->entries), .generation = entry->generation };
+}
 
 struct holder *world_holder_new(struct world *world, enum holder_kind kind, uint32_t device);
 void world_holder_drop(struct world *world, struct holder *holder);
-struct holder *world_holder_get(struct world *world, struct ref ref);
-struct ref world_holder_ref(const struct world *world, const struct holder *holder);
+static inline struct holder *world_holder_get(struct world *world, struct ref ref)
+{
+        if (ref_is_none(ref) || ref.index >= world->n_holders)
+                return NULL;
+
+        struct holder *holder = &world->holders[ref.index];
+        return holder->generation == ref.generation && holder->kind != HOLDER_NONE ? holder : NULL;
+}
+
+static inline struct ref world_holder_ref(const struct world *world, const struct holder *holder)
+{
+        return (struct ref){ .index = (uint32_t) (holder - world->holders), .generation = holder->generation };
+}
+
+/*
+ * Who writes a holder, or the state, the end or the backfill of its lease, says so: of one row before and after, or of a whole
+ * device after all of it, and before anybody asks. A new row is being written, until that has been said; one that is dropped
+ * is taken out.
+ */
+void world_holder_writing(struct world *world, const struct holder *holder);
+void world_holder_written(struct world *world, const struct holder *holder);
+static inline void world_device_changed(struct world *world, uint32_t device)
+{
+        world->tallies[device].kept = false;
+        world->leavings[device].kept = false;
+}
+
+/* Only what its holders use, and before it is written: that moves the end of a lease that drains, and no other. */
+static inline void world_figures_change(struct world *world, uint32_t device)
+{
+        struct tally *tally = &world->tallies[device];
+
+        if (!tally->kept || tally->n_leases != tally->n_there)
+                world->leavings[device].kept = false;
+        tally->kept = false;
+}
+
+const struct tally *world_tally(struct world *world, uint32_t device);
+const struct leavings *world_leavings(struct world *world, uint32_t device);
 
 /* The holders of a device, or of a kind, in row order. Whoever walks may drop the row it stands on. */
 struct holder_walk {
@@ -127,6 +192,8 @@ struct user *world_user(struct world *world, uint32_t uid, uint32_t *ret_index);
 struct process *world_process_find(struct world *world, struct identity identity);
 /* The same for whoever asks for many in ascending order: @at remembers where it came to, and is 0 at first. */
 struct process *world_process_find_from(struct world *world, struct identity identity, uint32_t *at);
+/* What a process has on a device; NULL when it was not listed there at the last look. */
+struct occupancy *world_occupancy_find(struct world *world, uint32_t device, struct identity identity);
 /* Insert or overwrite; keeps the table sorted. NULL when full. */
 struct process *world_process_put(struct world *world, const struct process *facts);
 void world_process_drop(struct world *world, struct identity identity);

@@ -173,6 +173,48 @@ static const char *check_index(const struct world *w)
         return NULL;
 }
 
+static bool tally_is_same(const struct tally *a, const struct tally *b)
+{
+        const struct sums *x = &a->sums, *y = &b->sums;
+
+        return a->n_leases == b->n_leases && a->n_there == b->n_there && a->n_keepers == b->n_keepers &&
+               a->n_yielding == b->n_yielding && a->exclusive_id == b->exclusive_id &&
+               a->listed_bytes == b->listed_bytes && x->reserved_bytes == y->reserved_bytes &&
+               x->promised_bytes == y->promised_bytes && x->known_used_bytes == y->known_used_bytes &&
+               x->known_untaken_bytes == y->known_untaken_bytes &&
+               x->unknown_reserved_bytes == y->unknown_reserved_bytes;
+}
+
+static bool leavings_are_same(const struct leavings *a, const struct leavings *b)
+{
+        bool same = a->n == b->n;
+
+        for (uint32_t i = 0; same && i < a->n; i++)
+                same = a->of[i].end_ms == b->of[i].end_ms && a->of[i].holder == b->of[i].holder &&
+                       a->of[i].lapses == b->of[i].lapses;
+        return same;
+}
+
+/* What is kept from step to step is what would be made of the tables now: a write that nobody was told of shows here. */
+static const char *check_kept(const struct world *w)
+{
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                struct tally tally;
+                struct leavings leavings;
+                if (w->tallies[d].kept) {
+                        tally_make(w, d, &tally);
+                        if (!tally_is_same(&w->tallies[d], &tally))
+                                return "the sums that are kept of a device disagree with its holders";
+                }
+                if (w->leavings[d].kept) {
+                        leavings_make(w, d, &leavings);
+                        if (!leavings_are_same(&w->leavings[d], &leavings))
+                                return "the ends that are kept of a device disagree with its leases";
+                }
+        }
+        return NULL;
+}
+
 static const char *check_users(const struct world *w)
 {
         for (uint32_t u = 0; u < w->n_users; u++) {
@@ -199,6 +241,8 @@ const char *world_check(const struct world *w)
                 wrong = check_holder(w, i);
         if (!wrong)
                 wrong = check_index(w);
+        if (!wrong)
+                wrong = check_kept(w);
         for (uint32_t i = 1; !wrong && i < w->n_processes; i++) {
                 struct identity a = w->processes[i - 1].identity, b = w->processes[i].identity;
                 if (a.pid > b.pid || (a.pid == b.pid && a.start_ticks >= b.start_ticks))

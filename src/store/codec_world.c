@@ -188,11 +188,13 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)                                                                                 \
         F(S, U64S, holders_on, 0) /* the index: made from the rows, in no snapshot */                                  \
-        F(S, U64S, holders_of, 0)
+        F(S, U64S, holders_of, 0)                                                                                      \
+        F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \
+        F(S, ROWS, leavings, leavings)
 enum { WORLD_HEAD_SIZE = 1560 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
-            WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) *
-                                      sizeof(uint64_t) WORLD_TABLES(TABLE_SIZE))
+            WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
+                    DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a number of 64 bits (10 of 8), a text's length, a row's
  * mark and, in a process, its ancestors' marks: 64 a row is more than all of the latter. */

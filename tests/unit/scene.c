@@ -601,6 +601,7 @@ uint64_t scene_parked(struct scene *s, uint32_t device, uint64_t bytes, uint64_t
         entry->devices = lease->devices;
         entry->arrived_ms = s->now_ms;
         w->ledger_charged_bytes += bytes;
+        world_device_changed(w, device);
         return lease->id;
 }
 
@@ -611,6 +612,7 @@ struct holder *scene_claim(struct scene *s, uint32_t device, enum claim_kind kin
         assert_non_null(holder);
         holder->claim_kind = (uint8_t) kind;
         holder->reserved_bytes = bytes;
+        world_device_changed(s->world, device);
         return holder;
 }
 
@@ -625,6 +627,7 @@ struct holder *scene_tenant(struct scene *s, uint32_t device, uint64_t bytes, co
         if (ways)
                 holder->ways = *ways;
         s->world->devices[device].used_bytes += bytes;
+        world_device_changed(s->world, device);
         s->eyes_closed = true;
         return holder;
 }
@@ -645,6 +648,7 @@ void scene_pin(struct scene *s, uint64_t lease_id, uint64_t end_s)
         assert_non_null(holder);
         holder->pinned = true;
         holder->pin_end_ms = end_s ? SCENE_START_MS + SECONDS(end_s) : 0;
+        world_device_changed(s->world, holder->device);
 }
 
 void scene_hold(struct scene *s, uint64_t lease_id)
