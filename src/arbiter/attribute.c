@@ -99,17 +99,15 @@ bool attribute_take(struct world *w, const struct lease *lease)
         struct ref ref = world_lease_ref(w, lease);
         bool taken = false;
 
-        uint32_t process_at = 0; /* each device's rows are sorted as the processes are */
-
-        for (uint32_t i = 0; i < w->n_occupancies; i++) {
-                if (i > 0 && w->occupancies[i].device != w->occupancies[i - 1].device)
-                        process_at = 0;
-                struct process *p = world_process_find_from(w, w->occupancies[i].identity, &process_at);
-                if (p && !ref_equal(p->lease, ref) && lease_touches(lease, p) &&
-                    ref_equal(attribute_process(w, p, w->occupancies[i].device), ref)) {
-                        process_put_under(p, ref);
-                        taken = true;
-                }
+        for (uint32_t i = 0; i < w->n_processes; i++) {
+                struct process *p = &w->processes[i];
+                if (ref_equal(p->lease, ref) || !lease_touches(lease, p))
+                        continue;
+                for (uint32_t d = 0; d < w->n_devices && !ref_equal(p->lease, ref); d++)
+                        if (world_occupancy_find(w, d, p->identity) && ref_equal(attribute_process(w, p, d), ref)) {
+                                process_put_under(p, ref);
+                                taken = true;
+                        }
         }
         return taken;
 }
