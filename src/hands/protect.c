@@ -96,7 +96,8 @@ bool protect_covers(const struct protect_list *list, const struct target *t, boo
         if (!t->program_known)
                 return false;
         for (size_t i = 0; i < list->n; i++) {
-                if (!program_id_equal(list->programs[i], t->program))
+                bool any = t->program.inode == 0 && t->program.dev == list->programs[i].dev;
+                if (!any && !program_id_equal(list->programs[i], t->program))
                         continue;
                 *ret_own = i < list->n_own;
                 return true;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/cleanup.h"
 
@@ -111,15 +112,21 @@ static bool read_uid(int dir, struct target *t)
         return true;
 }
 
+/*
+ * By what the kernel has in memory: a file server that does not answer must not stop the hands. A file system that a user mounted
+ * for themselves (an AppImage) shows us its device and no more; no program that is protected lies there.
+ */
 static void read_program(int dir, struct target *t)
 {
-        struct stat st;
+        enum { FLAGS = AT_STATX_DONT_SYNC, WANTED = STATX_INO | STATX_UID | STATX_NLINK };
+        struct statx st;
 
-        if (fstatat(dir, "exe", &st, 0) < 0)
+        if (statx(dir, "exe", FLAGS, WANTED, &st) < 0 && (errno != EACCES || statx(dir, "exe", FLAGS, 0, &st) < 0))
                 return;
+        bool whole = (st.stx_mask & WANTED) == WANTED;
         t->program_known = true;
-        t->program = (struct program_id){ st.st_dev, st.st_ino };
-        t->program_removed = st.st_nlink == 0 && st.st_uid == 0;
+        t->program = (struct program_id){ makedev(st.stx_dev_major, st.stx_dev_minor), whole ? (ino_t) st.stx_ino : 0 };
+        t->program_removed = whole && st.stx_nlink == 0 && st.stx_uid == 0;
         ssize_t n = readlinkat(dir, "exe", t->program_path, sizeof(t->program_path));
         t->program_path[n > 0 && (size_t) n < sizeof(t->program_path) ? n : 0] = '\0';
 }

@@ -12,7 +12,7 @@
 
 enum { TARGET_CGROUP_SIZE = 2048, TARGET_EXE_SIZE = 512 };
 
-/* A file as the kernel names it, whatever it is called; dev and inode both 0 = none. */
+/* A file as the kernel names it, whatever it is called; dev and inode both 0 = none, inode alone: some file of that device. */
 struct program_id {
         dev_t dev;
         ino_t inode;
