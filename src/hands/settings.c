@@ -14,6 +14,7 @@ enum {
         FILE_MAX = 16384,
         LINE_MAX_BYTES = INI_MAX_LINE - 2, /* inih cuts longer ones in two without a word */
         UID_LAST = 0xfffffffd,
+        UID_UNMAPPED = 65534, /* what the kernel says of users that this user namespace does not know */
 };
 
 void settings_own(struct settings *ret, uid_t uid)
@@ -39,7 +40,7 @@ void settings_system(struct settings *ret)
 bool settings_allow_uid(const struct settings *s, uid_t uid)
 {
         for (size_t i = 0; i < s->n_uid_ranges; i++)
-                if (uid >= s->uid_ranges[i].first && uid <= s->uid_ranges[i].last)
+                if (uid >= s->uid_ranges[i].first && uid <= s->uid_ranges[i].last && uid != UID_UNMAPPED)
                         return true;
         return false;
 }
@@ -84,8 +85,7 @@ static int read_protected(struct settings *s, const char *value, struct error *e
         return 0;
 }
 
-static const char *const keys[] = { "signal_uids", "grace_min_ms", "rate_per_s", "burst", "protected" };
-enum { KEY_UIDS, KEY_GRACE, KEY_RATE, KEY_BURST, KEY_PROTECTED, KEYS_N };
+enum { KEY_UIDS, KEY_PROTECTED, KEY_GRACE, KEY_RATE, KEY_BURST, KEYS_N };
 
 struct load {
         struct settings *settings;
@@ -93,26 +93,27 @@ struct load {
         bool seen[KEYS_N];
 };
 
-static int read_number(const char *name, const char *value, uint64_t min, uint64_t max, uint32_t *ret,
-                       struct error *err)
-{
-        uint64_t v;
-        int r = parse_u64(name, value, min, max, &v, err);
-
-        if (r == 0)
-                *ret = (uint32_t) v;
-        return r;
-}
-
 static int read_key(struct load *load, const char *section, const char *name, const char *value, struct error *err)
 {
         struct settings *s = load->settings;
+        const struct {
+                const char *name;
+                uint32_t *number; /* NULL: it is none */
+                uint32_t min, max;
+        } keys[KEYS_N] = {
+                [KEY_UIDS] = { "signal_uids" },
+                [KEY_PROTECTED] = { "protected" },
+                [KEY_GRACE] = { "grace_min_ms", &s->grace_min_ms, SETTINGS_GRACE_LEAST_MS, SETTINGS_GRACE_MOST_MS },
+                [KEY_RATE] = { "rate_per_s", &s->rate_per_s, 1, SETTINGS_RATE_MOST },
+                [KEY_BURST] = { "burst", &s->burst, 1, SETTINGS_RATE_MOST },
+        };
         char safe[96];
         size_t key = 0;
+        uint64_t v;
 
         if (section[0])
                 return error_set(err, EINVAL, "sections are not used here");
-        while (key < KEYS_N && strcmp(keys[key], name) != 0)
+        while (key < KEYS_N && strcmp(keys[key].name, name) != 0)
                 key++;
         if (key == KEYS_N)
                 return error_set(err, EINVAL,
@@ -122,18 +123,12 @@ static int read_key(struct load *load, const char *section, const char *name, co
         if (load->seen[key] && key != KEY_PROTECTED)
                 return error_set(err, EINVAL, "%s stands here a second time", name);
         load->seen[key] = true;
-        switch (key) {
-        case KEY_UIDS:
-                return read_uids(s, value, err);
-        case KEY_GRACE:
-                return read_number(name, value, SETTINGS_GRACE_LEAST_MS, SETTINGS_GRACE_MOST_MS, &s->grace_min_ms, err);
-        case KEY_RATE:
-                return read_number(name, value, 1, SETTINGS_RATE_MOST, &s->rate_per_s, err);
-        case KEY_BURST:
-                return read_number(name, value, 1, SETTINGS_RATE_MOST, &s->burst, err);
-        default:
-                return read_protected(s, value, err);
-        }
+        if (!keys[key].number)
+                return key == KEY_UIDS ? read_uids(s, value, err) : read_protected(s, value, err);
+        int r = parse_u64(name, value, keys[key].min, keys[key].max, &v, err);
+        if (r == 0)
+                *keys[key].number = (uint32_t) v;
+        return r;
 }
 
 static int on_ini(void *user, const char *section, const char *name, const char *value)
@@ -163,6 +158,28 @@ static int check_lines(const char *path, const char *text, struct error *err)
 }
 
 /* Root's own, and nobody else's to change: whoever can write it decides who is killed. */
+static int check_owner(const char *path, const struct stat *st, struct error *err)
+{
+        bool sticky = S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0;
+
+        if (st->st_uid == 0 && ((st->st_mode & (S_IWGRP | S_IWOTH)) == 0 || sticky))
+                return 0;
+        return error_set(err, EPERM, "%s can be changed by others than root; chown root and chmod go-w it", path);
+}
+
+/* Whoever can write into its folder can take the file away, and what root forbade in it is allowed. */
+static int check_folder(const char *path, struct error *err)
+{
+        const char *slash = strrchr(path, '/');
+        char folder[4096];
+        struct stat st;
+
+        (void) snprintf(folder, sizeof(folder), "%.*s/.", slash ? (int) (slash - path) : 1, slash ? path : ".");
+        if (stat(folder, &st) < 0)
+                return errno == ENOENT ? 0 : error_errno(err, errno, "looking at %s", folder);
+        return check_owner(folder, &st, err);
+}
+
 static int read_file(const char *path, char *text, size_t size, struct error *err)
 {
         auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -172,9 +189,9 @@ static int read_file(const char *path, char *text, size_t size, struct error *er
                 return error_errno(err, errno, "reading %s", path);
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 return error_set(err, EINVAL, "%s is no regular file", path);
-        if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                return error_set(err, EPERM, "%s can be changed by others than root; chown root and chmod go-w it",
-                                 path);
+        int r = check_owner(path, &st, err);
+        if (r < 0)
+                return r;
         ssize_t n = read(fd, text, size);
         if (n < 0)
                 return error_errno(err, errno, "reading %s", path);
@@ -190,7 +207,9 @@ int settings_load(struct settings *s, const char *path, struct error *err)
         struct settings loaded = *s;
         struct load load = { .settings = &loaded };
 
-        int r = read_file(path, text, sizeof(text), err);
+        int r = check_folder(path, err);
+        if (r == 0)
+                r = read_file(path, text, sizeof(text), err);
         if (r == 0)
                 r = check_lines(path, text, err);
         if (r < 0)

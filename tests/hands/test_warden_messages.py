@@ -242,6 +242,31 @@ def test_configuration_that_others_can_change_is_refused(things, folder, how):
     assert warden.child.wait(60) != 0 and warden.config in warden.words()
 
 
+@needs_root
+@pytest.mark.parametrize("change", ["owner", "mode"])
+def test_folder_of_the_configuration_that_others_can_change_is_refused(things, folder, change):
+    """Who can take the file away takes away what it forbids; it need not be there any more."""
+    etc = os.path.join(folder, "etc")
+    os.mkdir(etc)
+    if change == "owner":
+        os.chown(etc, ALICE, ALICE)
+    else:
+        os.chmod(etc, 0o777)
+    r = subprocess.run([WARDEN, "--system", "--dir", os.path.join(folder, "w"), "--socket", os.path.join(folder, "s"), "--brain-uid", "0",
+                        "--config", os.path.join(etc, "warden.conf")], capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert r.returncode == 78 and etc in r.stderr and "chmod go-w" in r.stderr
+
+
+@needs_root
+def test_second_warden_leaves_the_first_ones_socket_alone(things):
+    """Typed by hand beside the service: lessord would not have found its hands again."""
+    warden = things.system()
+    r = subprocess.run(warden.child.args, capture_output=True, text=True, timeout=60)
+    assert r.returncode == 1 and "another lessor-warden works in" in r.stderr
+    warden.brain.close()
+    until("the first one still answers there", lambda: (b := warden.connect()).hear() is not None and b.greet())
+
+
 @pytest.mark.parametrize("options", [
     ["--system", "--grace-min-ms", "1"], ["--system", "--kill-wait-ms", "1"], ["--system", "--fd", "0"],
     ["--system", "--lacks", "cgroup.kill"], ["--dir", "/tmp"], ["--fd", "0"], ["--fd", "0", "--dir", "/tmp", "--socket", "/x"],

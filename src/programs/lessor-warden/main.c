@@ -4,6 +4,7 @@
  * lessord orders over one socket, after checking each order itself (hands/policy.h), and nothing else.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <linux/capability.h>
@@ -37,7 +38,7 @@ struct options {
 static void usage(FILE *out)
 {
         (void) fputs(
-                "Usage: lessor-warden --fd N --dir DIR [--grace-min-ms N] [--kill-wait-ms N]\n"
+                "Usage: lessor-warden --fd N --dir DIR [OPTION]...\n"
                 "       lessor-warden --system [--dir DIR] [--socket PATH] [--config FILE] [--brain-uid N]\n"
                 "\n"
                 "Sends the signals and does the freezing that lessord decides on. lessord or systemd starts it, not a "
@@ -45,9 +46,6 @@ static void usage(FILE *out)
                 "\n"
                 "  --fd N             own session: a SOCK_SEQPACKET socket to lessord\n"
                 "  --dir DIR          where it remembers what it does (own session: required)\n"
-                "  --grace-min-ms N   own session: from SIGTERM to SIGKILL (10000)\n"
-                "  --kill-wait-ms N   own session: after each of three SIGKILLs (10000)\n"
-                "  --lacks NAME       own session: act as on an old kernel (cgroup.kill)\n"
                 "  --system           for the whole machine, as root\n"
                 "  --socket PATH      listen here (/run/lessor/warden.sock); systemd's socket goes first\n"
                 "  --config FILE      what it may do (/etc/lessor/warden.conf)\n"
@@ -159,6 +157,7 @@ static int socket_of_systemd(void)
 static int listen_at(const char *path, uid_t brain, int *ret_fd, struct error *err)
 {
         struct sockaddr_un addr = { .sun_family = AF_UNIX };
+        struct stat st;
         auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
         if (fd < 0)
@@ -174,7 +173,11 @@ static int listen_at(const char *path, uid_t brain, int *ret_fd, struct error *e
         (void) umask(before);
         if (r < 0)
                 return error_errno(err, code, "listening at %s", path);
-        if (lchown(path, brain, (gid_t) -1) < 0 || listen(fd, 4) < 0)
+        /* The folder may be lessord's: what it put there meanwhile is not given to it. */
+        auto_close int made = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (made < 0 || fstat(made, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
+                return error_set(err, EPERM, "somebody put something else at %s", path);
+        if (fchownat(made, "", brain, (gid_t) -1, AT_EMPTY_PATH) < 0 || listen(fd, 4) < 0)
                 return error_errno(err, errno, "listening at %s", path);
         *ret_fd = take_fd(fd);
         return 0;
@@ -222,10 +225,10 @@ static int give_up_privileges(const struct options *o, struct error *err)
         /* clang-format off */
         static const char *const calls[] = {
                 "accept4", "brk", "clock_gettime", "clone", "clone3", "close", "dup", "exit", "exit_group", "faccessat",
-                "faccessat2", "fcntl", "fork", "fstat", "fstatfs", "ftruncate", "futex", "getdents64", "geteuid", "getpid",
-                "getsockopt", "gettid", "getuid", "lseek", "madvise", "mkdir", "mkdirat", "mmap", "mprotect", "munmap",
-                "newfstatat", "open", "openat", "openat2", "pidfd_open", "pidfd_send_signal", "pipe2", "poll", "ppoll",
-                "pread64", "pwrite64", "read", "readlink", "readlinkat", "recvfrom", "restart_syscall", "rseq",
+                "faccessat2", "fcntl", "fork", "fstat", "futex", "getdents64", "geteuid", "getpid",
+                "getsockopt", "gettid", "getuid", "lseek", "madvise", "mmap", "mprotect", "munmap",
+                "newfstatat", "open", "openat", "pidfd_open", "pidfd_send_signal", "pipe2", "poll", "ppoll",
+                "pread64", "pwrite64", "read", "readlinkat", "recvfrom", "restart_syscall", "rseq",
                 "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sendto", "set_robust_list", "stat", "statx", "wait4",
                 "waitid", "write", "writev", NULL
         };
@@ -254,12 +257,12 @@ static int start(struct options *o, struct serve *s, struct error *err)
         int listener = -1;
         int r = o->system ? settings_load(&o->settings, o->config, err) : 0;
 
+        if (r == 0) /* before the socket: a second one of us takes nothing from the first */
+                r = carry_open(&s->carry, &o->settings, o->dir, err);
         if (r == 0)
                 r = open_socket(o, s, &listener, err);
         if (r == 0)
                 r = give_up_privileges(o, err);
-        if (r == 0)
-                r = carry_open(&s->carry, &o->settings, o->dir, err);
         s->carry.listener = listener;
         return r;
 }
