@@ -114,6 +114,16 @@ static int start_helper(struct carry *c, size_t i, const struct slow *work)
         return r;
 }
 
+static void forget_grace(struct carry *c, const struct warden_order *o)
+{
+        const struct grace_entry *e;
+
+        if (o->verb != WARDEN_FREEZE && o->signal != SIGSTOP)
+                return;
+        while ((e = grace_forget(&c->book.grace, o->owner_uid)))
+                book_store_grace(&c->book, e);
+}
+
 static bool find_place(const struct carry *c, const struct warden_order *o, size_t *ret)
 {
         bool found = false;
@@ -148,6 +158,7 @@ void carry_helper_ended(struct carry *c, size_t i)
                 if (book_store(&c->book, i) < 0)
                         log_error("event=record-not-stored order=%" PRIu64, slot->order.order_id);
         }
+        forget_grace(c, &slot->order); /* whoever was asked while it began */
         log_answer(&slot->order, &slot->answer);
 }
 
@@ -211,26 +222,24 @@ void carry_state(const struct carry *c, struct warden_state *ret)
 
 /* ---- an order ---- */
 
-static struct warden_answer answer(const struct warden_order *o, enum warden_result result, enum warden_why why,
-                                   int error)
-{
-        return (struct warden_answer){ .order_id = o->order_id, .result = result, .why = why, .error = error };
-}
-
 static struct warden_answer send_signal(struct carry *c, const struct warden_order *o, const struct target *t,
                                         int pidfd)
 {
         int r = target_signal(pidfd, (int) o->signal);
 
         if (r < 0)
-                return answer(o, WARDEN_BLOCKED,
-                              r == -ESRCH    ? WARDEN_WHY_GONE
-                              : r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD
-                                             : WARDEN_WHY_SYSTEM,
-                              -r);
-        if (o->signal == SIGTERM)
+                return slow_answer(o, WARDEN_BLOCKED,
+                                   r == -ESRCH    ? WARDEN_WHY_GONE
+                                   : r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD
+                                                  : WARDEN_WHY_SYSTEM,
+                                   -r);
+        if (o->signal == SIGTERM) { /* one that stands still does not hear it, and its grace is none */
+                cgroup_thaw_above(c->cgroup_root, t, (uid_t) o->owner_uid);
+                if (t->state == 'T')
+                        (void) target_signal(pidfd, SIGCONT);
                 book_store_grace(&c->book, grace_note(&c->book.grace, t, o->cgroup_id, clock_now_ms()));
-        return answer(o, WARDEN_DONE, WARDEN_WHY_NONE, 0);
+        }
+        return slow_answer(o, WARDEN_DONE, WARDEN_WHY_NONE, 0);
 }
 
 /* The checks are through; @work holds the process and its folder. */
@@ -240,9 +249,10 @@ static enum carry_said act(struct carry *c, const struct target *t, const struct
         size_t place = 0;
 
         if (!find_place(c, o, &place)) {
-                *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
+                *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
                 return CARRY_ANSWERED;
         }
+        forget_grace(c, o);
         if (o->verb == WARDEN_SIGNAL) {
                 *ret = send_signal(c, o, t, work->pidfd);
         } else if (o->verb == WARDEN_THAW) {
@@ -251,7 +261,7 @@ static enum carry_said act(struct carry *c, const struct target *t, const struct
                 int r = start_helper(c, place, work);
                 if (r == 0)
                         return CARRY_HELD;
-                *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
+                *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
         }
         return CARRY_ANSWERED;
 }
@@ -273,7 +283,7 @@ static enum carry_said check_and_act(struct carry *c, const struct warden_order 
         if (why == WARDEN_WHY_NONE && o->cgroup_id != 0)
                 why = cgroup_find(c->cgroup_root, &t, o->cgroup_id, (uid_t) o->owner_uid, &cgroup);
         if (why != WARDEN_WHY_NONE) {
-                *ret = answer(o, WARDEN_BLOCKED, why, t.error);
+                *ret = slow_answer(o, WARDEN_BLOCKED, why, t.error);
                 return CARRY_ANSWERED;
         }
         const struct slow work = { c->settings, o, &c->protect, kin, n_kin, pidfd, cgroup };
@@ -288,12 +298,12 @@ enum carry_said carry_order(struct carry *c, const struct warden_order *o, struc
                         continue;
                 /* A brain whose journal began anew counts from 1 again: that is another order. */
                 bool same = slot->order.verb == o->verb && same_subject(&slot->order, o);
-                *ret = same ? slot->answer : answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
+                *ret = same ? slot->answer : slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
                 return same && slot->state == BOOK_RUNNING ? CARRY_HELD : CARRY_ANSWERED;
         }
         if (!rate_take(&c->rate, c->settings->rate_per_s, c->settings->burst, clock_now_ms())) {
                 c->n_refused_for_rate++; /* a line for each would only move the flood to the log */
-                *ret = answer(o, WARDEN_BLOCKED, WARDEN_WHY_RATE, 0);
+                *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_RATE, 0);
                 return CARRY_ANSWERED;
         }
         if (c->n_refused_for_rate > 0)

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "base/cleanup.h"
@@ -35,8 +33,8 @@ int cgroup_open_root(void)
 
 /* ---- finding it ---- */
 
-/* Kernels before 5.6: step by step, no step through a link. */
-static int open_by_steps(int root, const char *path)
+/* Step by step, no step through a link or up: what openat2(2) would do, on any kernel. */
+static int open_beneath(int root, const char *path)
 {
         auto_close int at = dup(root);
         char step[NAME_MAX + 1];
@@ -53,17 +51,6 @@ static int open_by_steps(int root, const char *path)
                 path += n + (path[n] == '/');
         }
         return take_fd(at);
-}
-
-static int open_beneath(int root, const char *path)
-{
-        struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-                                           RESOLVE_NO_XDEV };
-        int fd = (int) syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-        /* EPERM: what filters of older container engines answer for a call they do not know */
-        return fd < 0 && (errno == ENOSYS || errno == EPERM) ? open_by_steps(root, path) : fd;
 }
 
 static bool is_ours(const char *path, const struct stat *st, uid_t owner)
@@ -98,6 +85,21 @@ enum warden_why cgroup_find(int root, const struct target *t, uint64_t cgroup_id
                 end = end ? end : path;
         }
         return WARDEN_WHY_CGROUP_NOT_MEMBER;
+}
+
+void cgroup_thaw_above(int root, const struct target *t, uid_t owner)
+{
+        char path[TARGET_CGROUP_SIZE];
+        struct stat st;
+
+        (void) snprintf(path, sizeof(path), "%s", t->cgroup[0] == '/' ? t->cgroup + 1 : "");
+        for (char *end = path; path[0]; *end = '\0') {
+                auto_close int fd = open_beneath(root, path);
+                if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(path, &st, owner))
+                        (void) cgroup_write(fd, "cgroup.freeze", "0");
+                end = strrchr(path, '/');
+                end = end ? end : path;
+        }
 }
 
 /* ---- its files ---- */

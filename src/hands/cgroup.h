@@ -14,6 +14,8 @@
 int cgroup_open_root(void);
 /* The folder with the inode @cgroup_id among those that @t is in, if lessor made it for @owner. */
 enum warden_why cgroup_find(int root, const struct target *t, uint64_t cgroup_id, uid_t owner, int *ret_fd);
+/* Lets go on whatever lessor froze of @owner's that @t is in. */
+void cgroup_thaw_above(int root, const struct target *t, uid_t owner);
 
 /* One value into one of its files ("cgroup.freeze", "1"); 0 or a negative errno. */
 int cgroup_write(int folder, const char *file, const char *value);

@@ -17,14 +17,13 @@ const struct grace_entry *grace_note(struct grace_table *g, const struct target 
 
         for (size_t i = 0; i < GRACE_MAX; i++) {
                 struct grace_entry *e = &g->entries[i];
-                if (e->pid != 0 && is_same(e, t)) {
-                        e->cgroup_id = cgroup_id ? cgroup_id : e->cgroup_id;
+                if (e->pid != 0 && is_same(e, t) && e->cgroup_id == cgroup_id)
                         return e;
-                }
                 if (place->pid != 0 && (e->pid == 0 || e->term_ms < place->term_ms))
                         place = e;
         }
         *place = (struct grace_entry){ .pid = t->pid,
+                                       .owner_uid = t->real_uid,
                                        .start_ticks = t->start_ticks,
                                        .pidfd_inode = t->pidfd_inode,
                                        .cgroup_id = cgroup_id,
@@ -32,12 +31,23 @@ const struct grace_entry *grace_note(struct grace_table *g, const struct target 
         return place;
 }
 
+const struct grace_entry *grace_forget(struct grace_table *g, uint32_t owner_uid)
+{
+        for (size_t i = 0; i < GRACE_MAX; i++) {
+                if (g->entries[i].pid == 0 || g->entries[i].owner_uid != owner_uid)
+                        continue;
+                g->entries[i] = (struct grace_entry){ 0 };
+                return &g->entries[i];
+        }
+        return NULL;
+}
+
 static bool grace_is_over(const struct grace_table *g, const struct target *t, uint64_t cgroup_id, uint64_t grace_ms,
                           uint64_t now_ms)
 {
         for (size_t i = 0; i < GRACE_MAX; i++) {
                 const struct grace_entry *e = &g->entries[i];
-                if (e->pid == 0 || (!is_same(e, t) && (cgroup_id == 0 || e->cgroup_id != cgroup_id)))
+                if (e->pid == 0 || (cgroup_id ? e->cgroup_id != cgroup_id : !is_same(e, t)))
                         continue;
                 if (now_ms >= e->term_ms && now_ms - e->term_ms >= grace_ms)
                         return true;
@@ -65,37 +75,17 @@ bool rate_take(struct rate *rate, uint32_t per_s, uint32_t burst, uint64_t now_m
 
 static bool signal_is_known(uint32_t signal)
 {
-        switch (signal) {
-        case SIGTERM:
-        case SIGINT:
-        case SIGHUP:
-        case SIGKILL:
-        case SIGSTOP:
-        case SIGCONT:
-                return true;
-        default:
-                return false;
-        }
+        return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGKILL || signal == SIGSTOP ||
+               signal == SIGCONT;
 }
 
 static enum warden_why check_order(const struct warden_order *o)
 {
-        switch (o->verb) {
-        case WARDEN_SIGNAL:
+        if (o->verb == WARDEN_SIGNAL)
                 return signal_is_known(o->signal) ? WARDEN_WHY_NONE : WARDEN_WHY_SIGNAL;
-        case WARDEN_FREEZE:
-        case WARDEN_THAW:
-        case WARDEN_KILL_TREE:
+        if (o->verb == WARDEN_FREEZE || o->verb == WARDEN_THAW || o->verb == WARDEN_KILL_TREE)
                 return WARDEN_WHY_NONE;
-        case WARDEN_LOCK: /* with the checkpoints */
-        case WARDEN_CHECKPOINT:
-        case WARDEN_RESTORE:
-        case WARDEN_UNLOCK:
-        case WARDEN_VERB_NONE:
-        case WARDEN_VERB_N:
-                break;
-        }
-        return WARDEN_WHY_VERB;
+        return WARDEN_WHY_VERB; /* the others come with the checkpoints */
 }
 
 /* Is it there, is it the one that was audited, and do we see enough of it to say more? */
@@ -142,7 +132,7 @@ enum warden_why policy_check(const struct settings *s, const struct policy_facts
                 return WARDEN_WHY_OTHER_OWNER;
         if (!settings_allow_uid(s, o->owner_uid))
                 return WARDEN_WHY_UID_NOT_ALLOWED;
-        /* A whole lease may be ended when one of its processes was asked; a single process when it was asked itself. */
+        /* A whole lease may be ended when one of its processes was asked as that; a single process when it was asked itself. */
         uint64_t cgroup_id = o->verb == WARDEN_KILL_TREE ? o->cgroup_id : 0;
         if (needs_grace(o) && !grace_is_over(f->grace, f->target, cgroup_id, s->grace_min_ms, f->now_ms))
                 return WARDEN_WHY_NO_GRACE;

@@ -16,9 +16,9 @@ enum { GRACE_MAX = 1024, KIN_MAX = 64 };
 
 /* A SIGTERM that the hands sent. All zero = free. */
 struct grace_entry {
-        uint32_t pid, reserved;
+        uint32_t pid, owner_uid;
         uint64_t start_ticks, pidfd_inode;
-        uint64_t cgroup_id; /* of the order; 0 = none */
+        uint64_t cgroup_id; /* of the order; 0 = none: nobody's grace but its own */
         uint64_t term_ms;   /* CLOCK_MONOTONIC: a grace does not run while the machine sleeps */
 };
 
@@ -26,10 +26,13 @@ struct grace_table {
         struct grace_entry entries[GRACE_MAX];
 };
 
-/* The first SIGTERM to an identity counts, later ones change nothing. A full table forgets the oldest: whom it forgets
- * cannot be killed until asked again. Returns the entry, which is to be stored. */
+/* The first SIGTERM to an identity counts, later ones for the same cgroup change nothing. A full table forgets the oldest: whom it
+ * forgets cannot be killed until asked again. Returns the entry, which is to be stored. */
 const struct grace_entry *grace_note(struct grace_table *g, const struct target *t, uint64_t cgroup_id,
                                      uint64_t now_ms);
+/* Who stands still hears nothing: once any of @owner's was stopped, all of them have to be asked again. Folders lie in each other
+ * and processes move, so nobody says which of them it was. Returns the next entry that was forgotten; NULL = no more. */
+const struct grace_entry *grace_forget(struct grace_table *g, uint32_t owner_uid);
 
 /* Orders per second, as a bucket that fills. All zero = full. */
 struct rate {

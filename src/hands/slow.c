@@ -8,14 +8,15 @@
 #include "base/clock.h"
 #include "hands/cgroup.h"
 
-static struct warden_answer answer(const struct slow *s, enum warden_result result, enum warden_why why, int error)
+struct warden_answer slow_answer(const struct warden_order *o, enum warden_result result, enum warden_why why,
+                                 int error)
 {
-        return (struct warden_answer){ .order_id = s->order->order_id, .result = result, .why = why, .error = error };
+        return (struct warden_answer){ .order_id = o->order_id, .result = result, .why = why, .error = error };
 }
 
 static struct warden_answer done(const struct slow *s)
 {
-        return answer(s, WARDEN_DONE, WARDEN_WHY_NONE, 0);
+        return slow_answer(s->order, WARDEN_DONE, WARDEN_WHY_NONE, 0);
 }
 
 /* ---- the members of a cgroup ---- */
@@ -109,15 +110,15 @@ static struct warden_answer kill_cgroup(const struct slow *s)
         for (int round = 0; round < SLOW_KILL_ROUNDS; round++) {
                 enum warden_why why = kill_round(s);
                 if (why != WARDEN_WHY_NONE)
-                        return answer(s, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED, why,
-                                      why == WARDEN_WHY_SYSTEM ? errno : 0);
+                        return slow_answer(s->order, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED, why,
+                                           why == WARDEN_WHY_SYSTEM ? errno : 0);
                 int r = cgroup_wait(s->cgroup, "populated", '0', s->settings->kill_wait_ms);
                 if (r == 1 || r == -ENOENT || r == -ENODEV) /* its folder may be tidied away the moment it is empty */
                         return done(s);
                 if (r < 0)
-                        return answer(s, WARDEN_FAILED, WARDEN_WHY_SYSTEM, -r);
+                        return slow_answer(s->order, WARDEN_FAILED, WARDEN_WHY_SYSTEM, -r);
         }
-        return answer(s, WARDEN_FAILED, WARDEN_WHY_UNKILLABLE, 0);
+        return slow_answer(s->order, WARDEN_FAILED, WARDEN_WHY_UNKILLABLE, 0);
 }
 
 static struct warden_answer kill_one(const struct slow *s)
@@ -128,13 +129,13 @@ static struct warden_answer kill_one(const struct slow *s)
                 if (r == -ESRCH)
                         return done(s);
                 if (r < 0)
-                        return answer(s, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED,
-                                      r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD : WARDEN_WHY_SYSTEM, -r);
+                        return slow_answer(s->order, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED,
+                                           r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD : WARDEN_WHY_SYSTEM, -r);
                 (void) poll(&p, 1, (int) s->settings->kill_wait_ms);
                 if (target_is_dead(s->pidfd))
                         return done(s);
         }
-        return answer(s, WARDEN_FAILED, WARDEN_WHY_UNKILLABLE, 0);
+        return slow_answer(s->order, WARDEN_FAILED, WARDEN_WHY_UNKILLABLE, 0);
 }
 
 /* ---- freeze and thaw ---- */
@@ -143,15 +144,15 @@ static struct warden_answer freeze_cgroup(const struct slow *s)
 {
         enum warden_why why = each_member(s, only_check);
         if (why != WARDEN_WHY_NONE)
-                return answer(s, WARDEN_BLOCKED, why, why == WARDEN_WHY_SYSTEM ? errno : 0);
+                return slow_answer(s->order, WARDEN_BLOCKED, why, why == WARDEN_WHY_SYSTEM ? errno : 0);
         int r = cgroup_write(s->cgroup, "cgroup.freeze", "1");
         if (r < 0)
-                return answer(s, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
+                return slow_answer(s->order, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
         r = cgroup_wait(s->cgroup, "frozen", '1', s->settings->freeze_wait_ms);
         if (r == 1)
                 return done(s);
         (void) cgroup_write(s->cgroup, "cgroup.freeze", "0");
-        return answer(s, WARDEN_FAILED, r < 0 ? WARDEN_WHY_SYSTEM : WARDEN_WHY_NOT_FROZEN, r < 0 ? -r : 0);
+        return slow_answer(s->order, WARDEN_FAILED, r < 0 ? WARDEN_WHY_SYSTEM : WARDEN_WHY_NOT_FROZEN, r < 0 ? -r : 0);
 }
 
 static struct warden_answer freeze_one(const struct slow *s)
@@ -161,16 +162,16 @@ static struct warden_answer freeze_one(const struct slow *s)
         int r = target_signal(s->pidfd, SIGSTOP);
 
         if (r < 0)
-                return answer(s, WARDEN_BLOCKED, r == -ESRCH ? WARDEN_WHY_GONE : WARDEN_WHY_SYSTEM, -r);
+                return slow_answer(s->order, WARDEN_BLOCKED, r == -ESRCH ? WARDEN_WHY_GONE : WARDEN_WHY_SYSTEM, -r);
         do {
                 struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
                 if (poll(&p, 1, SLOW_LOOK_MS) > 0)
-                        return answer(s, WARDEN_FAILED, WARDEN_WHY_GONE, 0);
+                        return slow_answer(s->order, WARDEN_FAILED, WARDEN_WHY_GONE, 0);
                 if (target_look(s->order->pid, &t) && (t.state == 'T' || t.state == 't'))
                         return done(s);
         } while (clock_now_ms() < end_ms);
         (void) target_signal(s->pidfd, SIGCONT);
-        return answer(s, WARDEN_FAILED, WARDEN_WHY_NOT_FROZEN, 0);
+        return slow_answer(s->order, WARDEN_FAILED, WARDEN_WHY_NOT_FROZEN, 0);
 }
 
 struct warden_answer slow_thaw(const struct slow *s)
@@ -179,7 +180,7 @@ struct warden_answer slow_thaw(const struct slow *s)
 
         if (r == 0)
                 return done(s);
-        return answer(s, WARDEN_BLOCKED, r == -ESRCH ? WARDEN_WHY_GONE : WARDEN_WHY_SYSTEM, -r);
+        return slow_answer(s->order, WARDEN_BLOCKED, r == -ESRCH ? WARDEN_WHY_GONE : WARDEN_WHY_SYSTEM, -r);
 }
 
 bool slow_is(enum warden_verb verb)

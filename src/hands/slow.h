@@ -19,6 +19,9 @@ struct slow {
         int cgroup; /* -1 = only the one process */
 };
 
+/* What came of an order; the rest of the answer is 0. */
+struct warden_answer slow_answer(const struct warden_order *o, enum warden_result result, enum warden_why why,
+                                 int error);
 /* True for the verbs that slow_run() knows. */
 bool slow_is(enum warden_verb verb);
 /* Carries the order out, or not, and says which; `kept` is left to the caller. */

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from brain import (ALICE, BOB, FREEZE, KILL_TREE, SIGNAL, THAW, WARDEN, Cgroup, is_dead, needs_cgroup, needs_root, own_cgroup, state_of,
-                   until, without)  # fmt: skip
+                   until)  # fmt: skip
 
 # A job that does not want to end: workers that left by double fork and setsid, a child for each SIGTERM, and one that is always
 # somebody else: it forks and goes, so that nobody who reads a list of pids is in time for it.
@@ -73,11 +73,9 @@ def grace_over(brain, pid, **rest):
 # ---- F54 ----
 
 @needs_cgroup
-@pytest.mark.parametrize("kernel", ["cgroup.kill", "before cgroup.kill", "before openat2"])
-def test_f54_tree_that_forks_for_each_signal_ends(things, cgroup, kernel):
-    options = ["--lacks", "cgroup.kill"] if kernel == "before cgroup.kill" else []
-    old = {"preexec_fn": without("openat2")} if kernel == "before openat2" else {}
-    brain = things.warden("--grace-min-ms", "1", *options, **old).brain.greet()
+@pytest.mark.parametrize("options", [[], ["--lacks", "cgroup.kill"]])
+def test_f54_tree_that_forks_for_each_signal_ends(things, cgroup, options):
+    brain = things.warden("--grace-min-ms", "1", *options).brain.greet()
     child = in_cgroup(cgroup, STUBBORN)
     things.keep(child.wait)
     things.keep(child.kill)
@@ -261,6 +259,45 @@ def test_member_that_is_lessors_own_keeps_the_tree_alive(things, cgroup):
     assert brain.signal(target.pid, cgroup=cgroup.id) == ("done", "none")
     assert grace_over(brain, target.pid, cgroup=cgroup.id) == ("blocked", "cgroup_has_others")
     assert target.lives() and child.poll() is None
+
+
+# ---- S22: a grace in which nobody could hear ----
+
+@needs_cgroup
+def test_s22_sigterm_to_a_frozen_tree_is_heard(things, cgroup):
+    """Else a brain gone mad freezes, asks, waits and kills: nobody had a chance to save anything."""
+    target = things.target()
+    cgroup.put(target.pid)
+    brain = things.warden("--grace-min-ms", "1").brain.greet()
+    assert brain.ask(FREEZE, target.pid, cgroup=cgroup.id) == ("done", "none")
+    assert brain.signal(target.pid) == ("done", "none")  # it names no folder, and is in one all the same
+    until("it hears", target.signals)
+
+
+def test_s22_sigterm_to_a_stopped_process_is_heard(things):
+    target = things.target()
+    brain = things.warden("--grace-min-ms", "1").brain.greet()
+    assert brain.ask(FREEZE, target.pid) == ("done", "none")
+    assert brain.signal(target.pid) == ("done", "none")
+    until("it hears", lambda: signal.SIGTERM in target.signals())
+
+
+@needs_cgroup
+@pytest.mark.parametrize("how", ["frozen", "stopped"])
+def test_s22_grace_in_which_somebody_was_stopped_is_none(things, cgroup, how):
+    target = things.target()
+    cgroup.put(target.pid)
+    brain = things.warden("--grace-min-ms", "1").brain.greet()
+    assert brain.signal(target.pid) == ("done", "none")
+    if how == "frozen":
+        assert brain.ask(FREEZE, target.pid, cgroup=cgroup.id) == ("done", "none")
+        assert brain.ask(THAW, target.pid, cgroup=cgroup.id) == ("done", "none")
+    else:
+        assert brain.signal(target.pid, signal.SIGSTOP) == ("done", "none")
+    for _ in range(3):
+        assert brain.signal(target.pid, signal.SIGKILL) == ("blocked", "no_grace")
+    assert brain.signal(target.pid) == ("done", "none")
+    until("it was asked again", lambda: brain.signal(target.pid, signal.SIGKILL)[0] == "done")
 
 
 # ---- one process ----

@@ -87,6 +87,12 @@ static void one_thing_wrong_is_refused_by_its_name(void **state)
         BROKEN(order.owner_uid = target.real_uid = 999, WARDEN_WHY_UID_NOT_ALLOWED);
         BROKEN(order.owner_uid = target.real_uid = 59999, WARDEN_WHY_NONE);
         BROKEN(order.owner_uid = target.real_uid = 60000, WARDEN_WHY_UID_NOT_ALLOWED);
+        /* Whom this user namespace does not know is one number, whatever root's file says of it (S01). */
+        BROKEN((order.owner_uid = target.real_uid = 65534, settings.uid_ranges[0].last = 70000),
+               WARDEN_WHY_UID_NOT_ALLOWED);
+        /* Of its file the device alone is known: it may be any of that device. */
+        BROKEN((target.program.dev = 9, target.program.inode = 0), WARDEN_WHY_NONE);
+        BROKEN(target.program.inode = 0, WARDEN_WHY_PROTECTED_LESSOR);
         BROKEN(order.signal = SIGKILL, WARDEN_WHY_NO_GRACE);
         BROKEN(order.signal = SIGSEGV, WARDEN_WHY_SIGNAL);
         BROKEN(order.signal = 0, WARDEN_WHY_SIGNAL);
@@ -130,8 +136,33 @@ static void grace_is_of_one_identity_and_one_lease(void **state)
                WARDEN_WHY_NO_GRACE);
         BROKEN((order.verb = WARDEN_KILL_TREE, order.cgroup_id = 0, grace_note(&grace, &other, 0, long_ago)),
                WARDEN_WHY_NO_GRACE);
+        /* What was asked alone, or as part of another tree, was not asked for this one. */
+        BROKEN((order.verb = WARDEN_KILL_TREE, order.cgroup_id = CGROUP, grace_note(&grace, &target, 0, long_ago)),
+               WARDEN_WHY_NO_GRACE);
+        BROKEN((order.verb = WARDEN_KILL_TREE, order.cgroup_id = CGROUP,
+                grace_note(&grace, &target, CGROUP + 1, long_ago), grace_note(&grace, &target, CGROUP, NOW_MS)),
+               WARDEN_WHY_NO_GRACE);
         BROKEN(order.verb = WARDEN_FREEZE, WARDEN_WHY_NONE);
         rows_end();
+}
+
+static void grace_of_an_owner_whose_process_was_stopped_begins_anew(void **state)
+{
+        const uint64_t long_ago = NOW_MS - SETTINGS_GRACE_DEFAULT_MS;
+        struct target other = target;
+
+        (void) state;
+        (void) grace_note(&grace, &target, 0, long_ago);
+        (void) grace_note(&grace, &target, CGROUP, long_ago);
+        other.pid++;
+        other.real_uid++;
+        const struct grace_entry *others = grace_note(&grace, &other, 0, long_ago);
+        assert_ptr_equal(grace_forget(&grace, OWNER), &grace.entries[0]);
+        assert_ptr_equal(grace_forget(&grace, OWNER), &grace.entries[1]);
+        assert_null(grace_forget(&grace, OWNER));
+        assert_int_equal(others->pid, other.pid);
+        order.signal = SIGKILL;
+        assert_int_equal(check(), WARDEN_WHY_NO_GRACE);
 }
 
 static void full_grace_table_forgets_the_oldest(void **state)
@@ -266,6 +297,7 @@ int main(void)
                 cmocka_unit_test_setup(order_on_ones_own_process_is_allowed, right),
                 cmocka_unit_test_setup(one_thing_wrong_is_refused_by_its_name, right),
                 cmocka_unit_test_setup(grace_is_of_one_identity_and_one_lease, right),
+                cmocka_unit_test_setup(grace_of_an_owner_whose_process_was_stopped_begins_anew, right),
                 cmocka_unit_test_setup(full_grace_table_forgets_the_oldest, right),
                 cmocka_unit_test_setup(rate_is_a_bucket_that_fills, right),
                 cmocka_unit_test_setup(F49_protected_process_is_never_chosen_in_100000_random_tables, right),
