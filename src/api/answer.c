@@ -94,7 +94,6 @@ static void on_lease_action(struct conn *c, const struct action *a)
 static void on_call_action(struct conn *c, const struct action *a)
 {
         struct lease *lease = world_lease_by_id(route_world(c), a->lease_id);
-        char text[REASON_TEXT_MAX];
 
         if (a->kind == ACTION_REFUSED) {
                 if (a->why.rule == RULE_NOT_FOUND || a->why.rule == RULE_ENDED)
@@ -108,18 +107,8 @@ static void on_call_action(struct conn *c, const struct action *a)
                 return;
         }
         /* It is gone with this very step: as it was, with its new state. */
-        json_t *last = c->before;
-        uint64_t now_ms = c->server->host.now_ms(c->server->host.ctx);
-        c->before = NULL;
-        if (last) {
-                (void) json_object_set_new(last, "state", json_string(lease_state_name(LEASE_ENDED)));
-                (void) json_object_set_new(last, "rev", view_u64(a->id));
-                (void) json_object_set_new(last, "reserved_bytes", view_u64(0));
-                (void) json_object_set_new(last, "reason", view_reason(&a->why, now_ms));
-                (void) json_object_set_new(last, "why",
-                                           view_text_or_null(reason_text(&a->why, now_ms, text, sizeof(text))));
-        }
-        conn_reply(c, MHD_HTTP_OK, last);
+        view_last_of_lease_end(a, c->server->host.now_ms(c->server->host.ctx), &c->before);
+        conn_reply_strbuf(c, MHD_HTTP_OK, &c->before);
 }
 
 static void on_change(struct conn *c)

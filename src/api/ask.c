@@ -97,7 +97,8 @@ static void call_lease(struct conn *c, enum input_kind kind, const struct activa
                 }
         }
         conn_view(c, &v);
-        c->before = view_lease(&v, lease);
+        strbuf_init(&c->before, LEASE_TEXT_MAX);
+        view_last_of_lease_begin(&v, lease, &c->before);
         route_submit(c, &input, &input.call.token, WANT_CALL);
 }
 

@@ -22,7 +22,8 @@ void ask_change(struct conn *c)
         change.is_admin = c->peer.is_admin;
         change.quota = limits_row(c);
         conn_view(c, &v);
-        c->before = view_lease(&v, lease);
+        strbuf_init(&c->before, LEASE_TEXT_MAX);
+        view_last_of_lease_begin(&v, lease, &c->before);
         input.change = change;
         route_submit(c, &input, &input.change.token, WANT_CALL);
 }

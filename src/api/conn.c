@@ -86,8 +86,7 @@ void conn_free_later(struct conn *c)
         strbuf_fini(&c->out);
         free(c->user_found);
         c->user_found = NULL;
-        json_decref(c->before);
-        c->before = NULL;
+        strbuf_fini(&c->before);
         if (c->reply)
                 MHD_destroy_response(c->reply);
         c->reply = NULL;
@@ -208,14 +207,14 @@ void conn_view(struct conn *c, struct view *ret)
 {
         struct api_server *s = c->server;
 
-        *ret = (struct view){
-                .host = &s->host,
-                .world = s->host.world(s->host.ctx),
-                .now_ms = s->host.now_ms(s->host.ctx),
-                .names = &s->names,
-                .viewer_uid = c->peer.uid,
-                .viewer_is_admin = c->peer.is_admin,
-        };
+        ret->host = &s->host;
+        ret->world = s->host.world(s->host.ctx);
+        ret->now_ms = s->host.now_ms(s->host.ctx);
+        ret->names = &s->names;
+        ret->viewer_uid = c->peer.uid;
+        ret->viewer_is_admin = c->peer.is_admin;
+        ret->ordered = false; /* the order of the queue is filled in where somebody asks for it: 40 KiB */
+        ret->n_order = 0;
         user_names_refresh(&s->names, ret->now_ms);
 }
 
@@ -279,6 +278,14 @@ static void set_reply(struct conn *c, unsigned status, const char *type, json_t 
 void conn_reply_text(struct conn *c, unsigned status, const char *type, char *text)
 {
         set_reply_text(c, status, type, text);
+}
+
+void conn_reply_strbuf(struct conn *c, unsigned status, struct strbuf *text)
+{
+        if (json_memory_take_failed())
+                text->failed = true;
+        set_reply_text(c, status, "application/json", strbuf_steal(text));
+        strbuf_fini(text);
 }
 
 void conn_reply(struct conn *c, unsigned status, json_t *body)
@@ -413,8 +420,7 @@ void conn_end_request(struct conn *c, bool sent)
         c->reply_bytes = 0;
         free(c->user_found);
         c->user_found = NULL;
-        json_decref(c->before);
-        c->before = NULL;
+        strbuf_fini(&c->before);
         if (c->reply)
                 MHD_destroy_response(c->reply);
         c->reply = NULL;

@@ -112,7 +112,8 @@ struct conn {
         bool gives_up;   /* if the client leaves now, the lease ends */
         bool binds_here; /* the lease is to live as long as this connection */
         bool streams;    /* the answer is an event stream */
-        json_t *before;  /* the lease as it was, for an answer about one that is gone */
+        struct strbuf
+                before; /* the lease as it was, for an answer about one that is gone: view_last_of_lease_begin() */
         struct MHD_Response *reply;
         unsigned reply_status;
         size_t reply_bytes; /* in memory until the client has read it */
@@ -207,6 +208,8 @@ const char *conn_query(struct conn *c, const char *name);
 void conn_reply(struct conn *c, unsigned status, json_t *body);
 /* Another type of body: takes over the text, NULL without memory for it. */
 void conn_reply_text(struct conn *c, unsigned status, const char *type, char *text);
+/* JSON that was written as text; empties @text. */
+void conn_reply_strbuf(struct conn *c, unsigned status, struct strbuf *text);
 void conn_reply_problem(struct conn *c, const struct problem *problem, json_t *extra);
 /* With Retry-After: it may be tried again then. */
 void conn_reply_later(struct conn *c, const struct problem *problem, uint64_t wait_ms);

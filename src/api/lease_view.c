@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include "api/fields.h"
 #include "api/view.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
@@ -29,11 +30,14 @@ static json_t *yield_by(uint8_t mask)
         return list;
 }
 
-static json_t *binding(const struct binding *b)
+static void add_binding(struct fields *f, const struct binding *b)
 {
-        return json_pack("{s:s, s:o, s:o}", "to", binding_kind_name((enum binding_kind) b->kind), "pid",
-                         view_u64_or_null(!identity_is_none(b->owner), b->owner.pid), "ttl_ms",
-                         view_u64_or_null(b->kind == BINDING_HEARTBEAT, b->ttl_ms));
+        struct fields inner = fields_open(f, "binding");
+
+        fields_text(&inner, "to", binding_kind_name((enum binding_kind) b->kind));
+        fields_u64_or_null(&inner, "pid", !identity_is_none(b->owner), b->owner.pid);
+        fields_u64_or_null(&inner, "ttl_ms", b->kind == BINDING_HEARTBEAT, b->ttl_ms);
+        fields_close(f, &inner);
 }
 
 /* When it may start, in words that do not promise more than is known. */
@@ -63,7 +67,7 @@ static void expectation_text(const struct reason *why, uint64_t start_ms, uint64
         (void) snprintf(buf, size, "unknown");
 }
 
-static void add_queue_fields(struct view *v, json_t *object, const struct entry *entry, const struct reason *why)
+static void add_queue_fields(struct view *v, struct fields *f, const struct entry *entry, const struct reason *why)
 {
         uint64_t start_ms = entry->is_head && entry->start_ms != 0 ? entry->start_ms : why->start_ms;
         uint64_t start_in = start_ms > v->now_ms ? start_ms - v->now_ms : 0;
@@ -71,10 +75,10 @@ static void add_queue_fields(struct view *v, json_t *object, const struct entry 
 
         view_order_queue(v);
         expectation_text(why, start_ms, v->now_ms, text, sizeof(text));
-        (void) json_object_set_new(object, "place", view_u64(v->place[entry - v->world->entries]));
-        (void) json_object_set_new(object, "n_waiting", view_u64(v->n_order));
-        (void) json_object_set_new(object, "expected_start_ms", view_u64_or_null(start_ms != 0, start_in));
-        (void) json_object_set_new(object, "expectation", json_string(text));
+        fields_u64(f, "place", v->place[entry - v->world->entries]);
+        fields_u64(f, "n_waiting", v->n_order);
+        fields_u64_or_null(f, "expected_start_ms", start_ms != 0, start_in);
+        fields_text(f, "expectation", text);
 }
 
 static uint64_t lease_waited_ms(const struct view *v, const struct lease *l, const struct entry *entry)
@@ -82,87 +86,135 @@ static uint64_t lease_waited_ms(const struct view *v, const struct lease *l, con
         return entry ? entry_waited_ms(entry, v->now_ms) : l->waited_ms;
 }
 
-/* Keys are words of ours: nothing to check in them. */
-static void put(json_t *object, const char *key, json_t *value)
-{
-        (void) json_object_set_new_nocheck(object, key, value);
-}
-
 /* What it holds, and where. */
-static void add_what(const struct view *v, json_t *object, const struct lease *l, const struct holder *holder)
+static void add_what(const struct view *v, struct fields *f, const struct lease *l, const struct holder *holder)
 {
-        char size[SIZE_TEXT_MAX];
+        const struct device *device =
+                holder && holder->device < v->world->n_devices ? &v->world->devices[holder->device] : NULL;
+        char id[LEASE_ID_TEXT_MAX], size[SIZE_TEXT_MAX];
 
-        put(object, "id", view_lease_id(l->id));
-        put(object, "uid", view_u64(l->uid));
-        put(object, "user", view_text_or_null(user_names_get(v->names, l->uid)));
-        put(object, "state", json_string(lease_state_name((enum lease_state) l->state)));
-        put(object, "priority", json_integer(l->priority));
-        put(object, "priority_name", json_string(priority_name(l->priority)));
-        put(object, "bytes", view_u64(l->bytes));
-        put(object, "size", json_string(size_text(l->bytes, size)));
-        put(object, "device", view_device_uuid(v->world, holder ? holder->device : UINT32_MAX));
-        put(object, "reserved_bytes", view_u64(holder ? holder->reserved_bytes : 0));
-        put(object, "used_bytes", holder ? view_u64_or_null(holder->used_known, holder->used_bytes) : view_u64(0));
-        put(object, "managed", json_boolean(l->managed));
-        put(object, "yield_by", yield_by(l->ways.named));
+        fields_text(f, "id", lease_id_text(l->id, id));
+        fields_u64(f, "uid", l->uid);
+        fields_text(f, "user", user_names_get(v->names, l->uid));
+        fields_u64(f, "priority", l->priority);
+        fields_text(f, "priority_name", priority_name(l->priority));
+        fields_u64(f, "bytes", l->bytes);
+        fields_text(f, "size", size_text(l->bytes, size));
+        fields_text(f, "device", device ? device->uuid : NULL);
+        fields_u64_or_null(f, "used_bytes", !holder || holder->used_known, holder ? holder->used_bytes : 0);
+        fields_bool(f, "managed", l->managed);
+        fields_value(f, "yield_by", yield_by(l->ways.named));
+        if (!view_shows_detail(v, l->uid))
+                return;
+        fields_text(f, "name", l->name);
+        fields_text(f, "consumer", l->consumer);
+        add_binding(f, &l->binding);
 }
 
-/* When, and why it is as it is. */
-static void add_life(const struct view *v, json_t *object, const struct lease *l, const struct entry *entry,
-                     const struct api_told *told)
+static void add_time(const struct view *v, struct fields *f, const char *key, uint64_t world_ms)
+{
+        char text[VIEW_TIME_MAX];
+
+        fields_text(f, key, world_ms != 0 ? view_time_text(v->host->wall_of_ms(v->host->ctx, world_ms), text) : NULL);
+}
+
+/* When, and on which terms. */
+static void add_terms(const struct view *v, struct fields *f, const struct lease *l, const struct holder *holder,
+                      const struct entry *entry)
 {
         uint64_t left = l->slot_end_ms > v->now_ms ? l->slot_end_ms - v->now_ms : 0;
-        char why[REASON_TEXT_MAX];
-
-        put(object, "arrived", view_time(v, l->arrived_ms));
-        put(object, "granted", view_time(v, l->granted_ms));
-        put(object, "waited_ms", view_u64(lease_waited_ms(v, l, entry)));
-        put(object, "slot_end", view_time(v, l->slot_end_ms));
-        put(object, "slot_left_ms", view_u64_or_null(l->slot_end_ms != 0, left));
-        put(object, "over_time", json_boolean(l->over_time));
-        put(object, "rev", view_u64(told ? told->rev : 0));
-        put(object, "why",
-            told ? view_text_or_null(reason_text(&told->why, v->now_ms, why, sizeof(why))) : json_null());
-        put(object, "reason", told ? view_reason(&told->why, v->now_ms) : json_null());
-}
-
-/* On which terms it stands. */
-static void add_terms(const struct view *v, json_t *object, const struct lease *l, const struct holder *holder)
-{
         bool pinned = holder && holder->pinned;
         uint64_t pin_left = pinned && holder->pin_end_ms > v->now_ms ? holder->pin_end_ms - v->now_ms : 0;
 
-        put(object, "exclusive", json_boolean(l->exclusive));
-        put(object, "adopted", json_boolean(l->adopted));
-        put(object, "kill_at_end", json_boolean(l->kill_at_end));
-        put(object, "kill_left", json_boolean(l->kill_left));
-        put(object, "pinned", json_boolean(pinned));
-        put(object, "pin_left_ms", view_u64_or_null(pinned && holder->pin_end_ms != 0, pin_left));
-        put(object, "ending", json_boolean(l->ending));
+        add_time(v, f, "arrived", l->arrived_ms);
+        add_time(v, f, "granted", l->granted_ms);
+        fields_u64(f, "waited_ms", lease_waited_ms(v, l, entry));
+        add_time(v, f, "slot_end", l->slot_end_ms);
+        fields_u64_or_null(f, "slot_left_ms", l->slot_end_ms != 0, left);
+        fields_bool(f, "over_time", l->over_time);
+        fields_bool(f, "exclusive", l->exclusive);
+        fields_bool(f, "adopted", l->adopted);
+        fields_bool(f, "kill_at_end", l->kill_at_end);
+        fields_bool(f, "kill_left", l->kill_left);
+        fields_bool(f, "pinned", pinned);
+        fields_u64_or_null(f, "pin_left_ms", pinned && holder->pin_end_ms != 0, pin_left);
+        fields_bool(f, "ending", l->ending);
 }
 
-json_t *view_lease(struct view *v, const struct lease *l)
+/* What changes with its end, and why it is so. */
+static void add_state(struct fields *f, enum lease_state state, uint64_t reserved_bytes, const struct api_told *told,
+                      uint64_t now_ms)
+{
+        char why[REASON_TEXT_MAX];
+
+        fields_text(f, "state", lease_state_name(state));
+        fields_u64(f, "reserved_bytes", reserved_bytes);
+        fields_u64(f, "rev", told ? told->rev : 0);
+        fields_text(f, "why", told ? reason_text(&told->why, now_ms, why, sizeof(why)) : NULL);
+        if (!told) {
+                fields_value(f, "reason", json_null());
+                return;
+        }
+        struct fields reason = fields_open(f, "reason");
+        reason_fields(&reason, &told->why, now_ms);
+        fields_close(f, &reason);
+}
+
+static void add_all(struct view *v, struct fields *f, const struct lease *l)
 {
         const struct holder *holder = world_holder_get(v->world, l->holder);
         const struct entry *entry = world_entry_get(v->world, l->entry);
         struct api_told told = { 0 };
         bool is_told = v->host->told(v->host->ctx, l->id, &told);
-        json_t *object = json_object();
 
-        if (!object)
-                return NULL;
-        add_what(v, object, l, holder);
-        add_life(v, object, l, entry, is_told ? &told : NULL);
-        add_terms(v, object, l, holder);
-        if (view_shows_detail(v, l->uid)) {
-                put(object, "name", view_text_or_null(l->name));
-                put(object, "consumer", view_text_or_null(l->consumer));
-                put(object, "binding", binding(&l->binding));
-        }
+        add_what(v, f, l, holder);
+        add_terms(v, f, l, holder, entry);
         if (entry)
-                add_queue_fields(v, object, entry, &told.why);
-        return object;
+                add_queue_fields(v, f, entry, &told.why);
+        add_state(f, (enum lease_state) l->state, holder ? holder->reserved_bytes : 0, is_told ? &told : NULL,
+                  v->now_ms);
+}
+
+json_t *view_lease(struct view *v, const struct lease *l)
+{
+        struct fields f = { .object = json_object() };
+
+        if (f.object)
+                add_all(v, &f, l);
+        return f.object;
+}
+
+void view_lease_text(struct view *v, const struct lease *l, struct strbuf *ret)
+{
+        struct fields f = { .text = ret };
+
+        fields_begin(&f);
+        add_all(v, &f, l);
+        fields_end(&f);
+}
+
+void view_last_of_lease_begin(struct view *v, const struct lease *l, struct strbuf *ret)
+{
+        const struct holder *holder = world_holder_get(v->world, l->holder);
+        const struct entry *entry = world_entry_get(v->world, l->entry);
+        struct api_told told = { 0 };
+        struct fields f = { .text = ret };
+
+        (void) v->host->told(v->host->ctx, l->id, &told);
+        fields_begin(&f);
+        add_what(v, &f, l, holder);
+        add_terms(v, &f, l, holder, entry);
+        if (entry)
+                add_queue_fields(v, &f, entry, &told.why);
+}
+
+void view_last_of_lease_end(const struct action *a, uint64_t now_ms, struct strbuf *text)
+{
+        const struct api_told told = { .rev = a->id, .kind = a->kind, .why = a->why };
+        struct fields f = { .text = text };
+
+        add_state(&f, LEASE_ENDED, 0, &told, now_ms);
+        fields_end(&f);
 }
 
 json_t *view_leases(struct view *v)

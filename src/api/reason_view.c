@@ -20,7 +20,7 @@ json_t *view_blockers(const struct reason *reason, uint64_t now_ms)
 }
 
 /* Figures that do not apply are 0 in the struct and left out here; which ones count is the rule's business. */
-json_t *view_reason(const struct reason *reason, uint64_t now_ms)
+void reason_fields(struct fields *f, const struct reason *reason, uint64_t now_ms)
 {
         const struct {
                 const char *name;
@@ -37,26 +37,30 @@ json_t *view_reason(const struct reason *reason, uint64_t now_ms)
                 { "reading_age_ms", reason->reading_age_ms },
         };
 
-        json_t *object = json_pack("{s:s}", "rule", rule_name((enum rule) reason->rule));
-        if (!object)
-                return NULL;
+        fields_text(f, "rule", rule_name((enum rule) reason->rule));
         if (reason->end != END_NONE)
-                (void) json_object_set_new(object, "end", json_string(end_reason_name((enum end_reason) reason->end)));
+                fields_text(f, "end", end_reason_name((enum end_reason) reason->end));
         if (reason->need_bytes != 0) { /* free: 0 is an answer here */
-                (void) json_object_set_new(object, "need_bytes", view_u64(reason->need_bytes));
-                (void) json_object_set_new(object, "free_bytes", view_u64(reason->free_bytes));
+                fields_u64(f, "need_bytes", reason->need_bytes);
+                fields_u64(f, "free_bytes", reason->free_bytes);
         }
         for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
                 if (figures[i].value != 0)
-                        (void) json_object_set_new(object, figures[i].name, view_u64(figures[i].value));
+                        fields_u64(f, figures[i].name, figures[i].value);
         if (reason->head_lease_id != 0)
-                (void) json_object_set_new(object, "head_lease", view_lease_id(reason->head_lease_id));
+                fields_value(f, "head_lease", view_lease_id(reason->head_lease_id));
         if (reason->start_ms != 0)
-                (void) json_object_set_new(object, "starts_in_ms",
-                                           view_u64(reason->start_ms > now_ms ? reason->start_ms - now_ms : 0));
+                fields_u64(f, "starts_in_ms", reason->start_ms > now_ms ? reason->start_ms - now_ms : 0);
         if (reason->n_blockers != 0) {
-                (void) json_object_set_new(object, "n_blockers", view_u64(reason->n_blockers));
-                (void) json_object_set_new(object, "blockers", view_blockers(reason, now_ms));
+                fields_u64(f, "n_blockers", reason->n_blockers);
+                fields_value(f, "blockers", view_blockers(reason, now_ms));
         }
-        return object;
+}
+
+json_t *view_reason(const struct reason *reason, uint64_t now_ms)
+{
+        struct fields f = { .object = json_object() };
+
+        reason_fields(&f, reason, now_ms);
+        return f.object;
 }

@@ -178,8 +178,11 @@ struct lease *route_lease(struct conn *c)
 
 void route_reply_lease(struct conn *c, unsigned status, const struct lease *lease)
 {
+        struct strbuf text;
         struct view v;
 
         conn_view(c, &v);
-        conn_reply(c, status, view_lease(&v, lease));
+        strbuf_init(&text, LEASE_TEXT_MAX);
+        view_lease_text(&v, lease, &text);
+        conn_reply_strbuf(c, status, &text);
 }

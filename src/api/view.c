@@ -34,17 +34,23 @@ json_t *view_text_or_null(const char *text)
         return text && text[0] != '\0' ? view_text(text) : json_null();
 }
 
-json_t *view_wall_time(uint64_t wall_ms)
+const char *view_time_text(uint64_t wall_ms, char buf[VIEW_TIME_MAX])
 {
-        char text[64];
         struct tm tm;
         time_t seconds = (time_t) (wall_ms / 1000);
 
         if (!gmtime_r(&seconds, &tm))
-                return json_null();
-        size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-        (void) snprintf(text + n, sizeof(text) - n, ".%03uZ", (unsigned) (wall_ms % 1000));
-        return json_string(text);
+                return NULL;
+        (void) snprintf(buf, VIEW_TIME_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                        tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned) (wall_ms % 1000));
+        return buf;
+}
+
+json_t *view_wall_time(uint64_t wall_ms)
+{
+        char text[VIEW_TIME_MAX];
+        const char *at = view_time_text(wall_ms, text);
+        return at ? json_string(at) : json_null();
 }
 
 json_t *view_time(const struct view *v, uint64_t world_ms)

@@ -7,10 +7,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "api/fields.h"
 #include "api/host.h"
 #include "api/problem.h"
 #include "api/user_names.h"
 #include "model/world.h"
+
+enum { VIEW_TIME_MAX = 64, LEASE_TEXT_MAX = 64 * 1024 };
 
 /* What stays the same while one answer is written. */
 struct view {
@@ -35,9 +38,11 @@ json_t *view_text(const char *text);                        /* not UTF-8 (a path
 json_t *view_text_or_null(const char *text);                /* the same; NULL or "" → null */
 json_t *view_time(const struct view *v, uint64_t world_ms); /* 0 → null */
 json_t *view_wall_time(uint64_t wall_ms);
-json_t *view_lease_id(uint64_t lease_id);                             /* 0 → null */
-json_t *view_device_uuid(const struct world *world, uint32_t device); /* UINT32_MAX → null */
+const char *view_time_text(uint64_t wall_ms, char buf[VIEW_TIME_MAX]); /* NULL: no such date */
+json_t *view_lease_id(uint64_t lease_id);                              /* 0 → null */
+json_t *view_device_uuid(const struct world *world, uint32_t device);  /* UINT32_MAX → null */
 json_t *view_reason(const struct reason *reason, uint64_t now_ms);
+void reason_fields(struct fields *f, const struct reason *reason, uint64_t now_ms);
 json_t *view_blockers(const struct reason *reason, uint64_t now_ms);
 
 json_t *view_device(const struct view *v, uint32_t device);
@@ -46,6 +51,11 @@ json_t *view_strangers(const struct view *v);
 /* The order of the queue is computed once a view, when first needed. */
 void view_order_queue(struct view *v);
 json_t *view_lease(struct view *v, const struct lease *lease);
+/* The same as an answer of its own. @ret was initialised by the caller, and says failed without memory. */
+void view_lease_text(struct view *v, const struct lease *lease, struct strbuf *ret);
+/* A lease that will not be there any more when its end is answered: all but what changes with the end, then that. */
+void view_last_of_lease_begin(struct view *v, const struct lease *lease, struct strbuf *ret);
+void view_last_of_lease_end(const struct action *action, uint64_t now_ms, struct strbuf *text);
 json_t *view_leases(struct view *v);
 json_t *view_queue(struct view *v);
 json_t *view_event(const struct view *v, const struct api_event *event);
