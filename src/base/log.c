@@ -64,23 +64,32 @@ static void put(struct log_text *line)
 
 /* ---- how many of them ---- */
 
-/* Who is counted: the value of event=, which is a word of our own, or what stands in the format before its first value. */
-static void source_name(const char *fmt, const char *written, size_t n_written, char ret[static LOG_SOURCE_SIZE])
+static void add_to_name(char ret[static LOG_SOURCE_SIZE], const char *text, size_t n)
+{
+        size_t have = strlen(ret), room = LOG_SOURCE_SIZE - 1 - have;
+
+        memcpy(ret + have, text, n < room ? n : room);
+        ret[have + (n < room ? n : room)] = '\0';
+}
+
+/* Who is counted: the value of event=, which is a word of our own, or what stands in the format before its first value. Known
+ * without the line: one that is dropped is not even made. */
+static void source_name(const char *fmt, va_list *args, char ret[static LOG_SOURCE_SIZE])
 {
         static const char key[] = "event=";
-        size_t n_key = sizeof(key) - 1, n;
+        bool is_event = strncmp(fmt, key, sizeof(key) - 1) == 0;
 
-        if (strncmp(fmt, key, n_key) == 0) {
-                written += n_key;
-                n_written -= n_key < n_written ? n_key : n_written;
-                n = 0;
-                while (n < n_written && written[n] != ' ')
-                        n++;
-        } else {
-                written = fmt;
-                n = strcspn(fmt, "%\" ");
-        }
-        (void) snprintf(ret, LOG_SOURCE_SIZE, "%.*s", n < LOG_SOURCE_SIZE ? (int) n : LOG_SOURCE_SIZE - 1, written);
+        ret[0] = '\0';
+        if (is_event)
+                fmt += sizeof(key) - 1;
+        size_t n = strcspn(fmt, "%\" ");
+        add_to_name(ret, fmt, n);
+        if (!is_event || fmt[n] != '%' || fmt[n + 1] != 's')
+                return;
+        const char *value = va_arg(*args, const char *);
+        add_to_name(ret, value, strlen(value));
+        fmt += n + 2;
+        add_to_name(ret, fmt, strcspn(fmt, "%\" "));
 }
 
 static bool may_write(const char *name)
@@ -142,17 +151,19 @@ void log_line(enum log_level level, const char *fmt, ...)
 
         int saved_errno = errno;
         char name[LOG_SOURCE_SIZE];
-        struct log_text line;
-        begin(&line, level);
-        size_t start = line.n;
         va_list args;
-        va_start(args, fmt);
-        log_text_add_values(&line, fmt, &args);
-        va_end(args);
 
         log_catch_up();
-        source_name(fmt, line.text + start, line.n - start, name);
-        if (level == LOG_LEVEL_DEBUG || may_write(name))
+        va_start(args, fmt);
+        source_name(fmt, &args, name);
+        va_end(args);
+        if (level == LOG_LEVEL_DEBUG || may_write(name)) {
+                struct log_text line;
+                begin(&line, level);
+                va_start(args, fmt);
+                log_text_add_values(&line, fmt, &args);
+                va_end(args);
                 put(&line);
+        }
         errno = saved_errno; /* a log line never changes what the caller is about to report */
 }
