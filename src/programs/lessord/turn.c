@@ -266,10 +266,10 @@ static void act(struct daemon *d)
                 told_action(&d->told, d->world, a);
                 leases_changed = leases_changed || a->lease_id != 0;
         }
-        if (leases_changed)
-                turn_watch_processes(d, END_OWNER_EXITED);
         if (d->api) /* not before the door is open (main.c) */
                 api_server_on_actions(d->api, b->items, b->n);
+        if (leases_changed) /* behind the answers: who is gone by now is found to be gone */
+                turn_watch_processes(d, END_OWNER_EXITED);
         batch_reset(b);
 }
 
