@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that takes a small lease and gives it back, again and again, over connections that stay open; and does the same
- * with an echo server (echo.c). One process and one loop for both, in blocks that take turns, so that what disturbs the
- * machine disturbs both. Prints one JSON object with every single measurement; bench/grant.py makes figures of it.
+ * A client that takes small leases, HELD of them one after the other, and gives them back as it took them, again and again,
+ * over connections that stay open; and does the same with an echo server (echo.c). One process and one loop for both, in
+ * blocks that take turns, so that what disturbs the machine disturbs both. Prints one JSON object with every single
+ * measurement; bench/grant.py makes figures of it.
  *
- *      bench_grant LESSORD_SOCKET ECHO_SOCKET CONNECTIONS ROUNDS BLOCKS
+ *      bench_grant LESSORD_SOCKET ECHO_SOCKET CONNECTIONS HELD ROUNDS BLOCKS
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 
-enum { LINKS_MAX = 64, ROUNDS_MAX = 1000000, BLOCKS_MAX = 100, ANSWER_MAX = 8192, PATIENCE_MS = 10000 };
+enum { LINKS_MAX = 64, HELD_MAX = 64, ROUNDS_MAX = 1000000, BLOCKS_MAX = 100, ANSWER_MAX = 8192, PATIENCE_MS = 10000 };
 
 #define BODY "{\"bytes\":\"1M\",\"mode\":\"now\",\"bind\":{\"to\":\"heartbeat\",\"ttl_ms\":600000}}"
 
@@ -29,18 +30,18 @@ struct side {
         const char *path;    /* of the POST */
         const char *granted; /* how its answer begins */
         uint64_t *take_ns, *give_ns;
-        uint32_t n_kept;
-        uint64_t busy_ns; /* the time of all measured blocks */
+        uint32_t n_taken, n_given; /* that were kept */
+        uint64_t busy_ns;          /* the time of all measured blocks */
 };
 
 /* One connection and the request that is under way on it. */
 struct link {
         int fd;
-        bool giving; /* the lease is being given back */
-        uint32_t n_left;
-        uint64_t sent_ns, took_ns;
+        bool giving; /* a lease is being given back */
+        uint32_t n_left, n_held;
+        uint64_t sent_ns;
         size_t n;
-        char lease_id[32];
+        char lease_ids[HELD_MAX][32];
         char answer[ANSWER_MAX];
 };
 
@@ -70,7 +71,7 @@ static void send_request(const struct side *side, struct link *link)
 
         if (link->giving)
                 n = snprintf(text, sizeof(text), "DELETE %s/%s HTTP/1.1\r\nHost: localhost\r\n\r\n", side->path,
-                             link->lease_id);
+                             link->lease_ids[link->n_held - 1]);
         else
                 n = snprintf(text, sizeof(text),
                              "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -100,33 +101,33 @@ static void remember_lease(struct link *link)
         const char *from = end ? id + 6 : "L1"; /* the echo has given nothing */
         size_t n = end ? (size_t) (end - from) : 2;
 
-        if (n >= sizeof(link->lease_id))
+        char *id_kept = link->lease_ids[link->n_held++];
+        if (n >= sizeof(link->lease_ids[0]))
                 give_up("lessord", "the id of a lease is very long");
-        memcpy(link->lease_id, from, n);
-        link->lease_id[n] = '\0';
+        memcpy(id_kept, from, n);
+        id_kept[n] = '\0';
 }
 
 /* A whole answer: note how long it took and send the next request. Returns false when this connection has done its rounds. */
-static bool go_on(struct side *side, struct link *link, bool keep)
+static bool go_on(struct side *side, struct link *link, uint32_t n_held, bool keep)
 {
         uint64_t took_ns = clock_now_ns() - link->sent_ns;
 
         if (strncmp(link->answer, link->giving ? "HTTP/1.1 200" : side->granted, 12) != 0)
                 give_up(side->name, link->answer);
-        if (!link->giving) {
-                link->took_ns = took_ns;
+        if (link->giving) {
+                if (keep)
+                        side->give_ns[side->n_given++] = took_ns;
+                link->n_held--;
+                link->giving = link->n_held > 0;
+        } else {
+                if (keep)
+                        side->take_ns[side->n_taken++] = took_ns;
                 remember_lease(link);
-                link->giving = true;
-                send_request(side, link);
-                return true;
+                link->n_left--;
+                link->giving = link->n_held == n_held || link->n_left == 0;
         }
-
-        if (keep) {
-                side->take_ns[side->n_kept] = link->took_ns;
-                side->give_ns[side->n_kept++] = took_ns;
-        }
-        link->giving = false;
-        if (--link->n_left == 0)
+        if (link->n_left == 0 && link->n_held == 0)
                 return false;
         send_request(side, link);
         return true;
@@ -144,8 +145,8 @@ static bool receive(const struct side *side, struct link *link)
         return is_whole(link);
 }
 
-/* @n_rounds takes and gives over @n links at once. */
-static void run_block(struct side *side, struct link *links, uint32_t n, uint32_t n_rounds, bool keep)
+/* @n_rounds takes and gives over @n links at once, of which each holds up to @n_held. */
+static void run_block(struct side *side, struct link *links, uint32_t n, uint32_t n_held, uint32_t n_rounds, bool keep)
 {
         struct epoll_event ready[LINKS_MAX];
         uint32_t n_busy = n;
@@ -170,7 +171,7 @@ static void run_block(struct side *side, struct link *links, uint32_t n, uint32_
                         give_up(side->name, "no answer for ten seconds");
                 for (int i = 0; i < n_ready; i++) {
                         struct link *link = &links[ready[i].data.u32];
-                        if (receive(side, link) && !go_on(side, link, keep))
+                        if (receive(side, link) && !go_on(side, link, n_held, keep))
                                 n_busy--;
                 }
         }
@@ -190,9 +191,9 @@ static void print_samples(const char *name, const uint64_t *ns, uint32_t n)
 static void print_side(const struct side *side)
 {
         (void) printf("\"%s\":{\"busy_ns\":%llu,", side->name, (unsigned long long) side->busy_ns);
-        print_samples("take_ns", side->take_ns, side->n_kept);
+        print_samples("take_ns", side->take_ns, side->n_taken);
         (void) printf(",");
-        print_samples("give_ns", side->give_ns, side->n_kept);
+        print_samples("give_ns", side->give_ns, side->n_given);
         (void) printf("}");
 }
 
@@ -210,11 +211,12 @@ int main(int argc, char **argv)
 {
         static struct link links[2][LINKS_MAX];
 
-        if (argc != 6)
-                give_up("usage", "bench_grant LESSORD_SOCKET ECHO_SOCKET CONNECTIONS ROUNDS BLOCKS");
+        if (argc != 7)
+                give_up("usage", "bench_grant LESSORD_SOCKET ECHO_SOCKET CONNECTIONS HELD ROUNDS BLOCKS");
         uint32_t n_links = number("CONNECTIONS", argv[3], LINKS_MAX);
-        uint32_t n_rounds = number("ROUNDS", argv[4], ROUNDS_MAX);
-        uint32_t n_blocks = number("BLOCKS", argv[5], BLOCKS_MAX);
+        uint32_t n_held = number("HELD", argv[4], HELD_MAX);
+        uint32_t n_rounds = number("ROUNDS", argv[5], ROUNDS_MAX);
+        uint32_t n_blocks = number("BLOCKS", argv[6], BLOCKS_MAX);
         struct side sides[2] = {
                 { .name = "lessord", .socket_path = argv[1], .path = "/api/leases", .granted = "HTTP/1.1 201" },
                 { .name = "echo", .socket_path = argv[2], .path = "/api/leases", .granted = "HTTP/1.1 200" },
@@ -227,11 +229,11 @@ int main(int argc, char **argv)
                         give_up("start", "no memory");
                 for (uint32_t i = 0; i < n_links; i++)
                         links[s][i].fd = connect_to(sides[s].socket_path);
-                run_block(&sides[s], links[s], n_links, n_rounds / 5 + n_links, false); /* warm-up */
+                run_block(&sides[s], links[s], n_links, n_held, n_rounds / 5 + n_links, false); /* warm-up */
         }
         for (uint32_t b = 0; b < n_blocks; b++)
                 for (uint32_t s = 0; s < 2; s++)
-                        run_block(&sides[s], links[s], n_links, n_rounds, true);
+                        run_block(&sides[s], links[s], n_links, n_held, n_rounds, true);
 
         (void) printf("{");
         print_side(&sides[0]);
