@@ -9,8 +9,8 @@ static const struct process *process_at(const struct world *w, struct identity i
 
 static bool lease_covers(const struct lease *lease, struct identity id)
 {
-        return (!identity_is_none(lease->binding.root) && identity_equal(lease->binding.root, id)) ||
-               (!identity_is_none(lease->binding.owner) && identity_equal(lease->binding.owner, id));
+        return !identity_is_none(id) &&
+               (identity_equal(lease->binding.root, id) || identity_equal(lease->binding.owner, id));
 }
 
 static uint64_t untaken_bytes(const struct world *w, const struct lease *lease)
@@ -44,14 +44,13 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
                 if (w->lease_ids[i] == 0)
                         continue;
                 const struct lease *lease = &w->leases[i];
-                if (!lease_state_holds((enum lease_state) lease->state) || lease->state == LEASE_DRAINING)
-                        continue;
-
-                if (lease->adopted && lease->uid != uid)
-                        continue;
                 bool matches = cgroup_id != 0 ? lease->binding.cgroup_id == cgroup_id && lease->uid == uid
                                               : lease_covers(lease, id);
-                if (matches && is_better(w, lease, best, device))
+                if (!matches || !lease_state_holds((enum lease_state) lease->state) || lease->state == LEASE_DRAINING)
+                        continue;
+                if (lease->adopted && lease->uid != uid)
+                        continue;
+                if (is_better(w, lease, best, device))
                         best = lease;
         }
         return best;

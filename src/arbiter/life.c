@@ -278,10 +278,8 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
         bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
 }
 
-static void watch_over_use(struct world *w, struct lease *lease)
+static void watch_over_use(struct world *w, struct lease *lease, const struct holder *h)
 {
-        const struct holder *h = holder_of(w, lease);
-
         if (h->used_bytes <= h->reserved_bytes + w->config.over_use_bytes) {
                 lease->over_use_since_ms = 0;
                 lease->over_use_told = false;
@@ -367,7 +365,7 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                 } else if (lease->state == LEASE_ORPHANED) {
                         gone = is_absent(w, lease) && is_abandoned(w, lease);
                 } else if (w->devices[device].settled) {
-                        watch_over_use(w, lease);
+                        watch_over_use(w, lease, h);
                 }
                 if (gone)
                         bury_drained(w, lease, out);
@@ -416,7 +414,8 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                         life_end(w, lease, END_EXPIRED, 0, out);
                 return;
         }
-        ending_tick(w, lease, out);
+        if (lease->ending || lease->kill_at_end || lease->kill_left)
+                ending_tick(w, lease, out);
         if (lease->state == LEASE_DRAINING || lease->state == LEASE_ORPHANED) {
                 tick_leaving(w, lease, out);
                 if (lease->state != LEASE_ORPHANED)

@@ -49,25 +49,45 @@ static struct identity named(const struct world *w, uint32_t start, uint32_t end
         return identity;
 }
 
-/* What a row is sorted by, and where it is. */
-struct row_key {
-        struct identity identity;
-        uint32_t row;
-};
-
-/* Shell's sort: no memory beside, quick where the list is nearly sorted, and never slow. */
-static void sort_keys(struct row_key *keys, uint32_t n)
+/*
+ * What rows are sorted by, with where they are: the pid above, the row below. A row goes in where a search finds its place,
+ * without a branch that depends on what it is: the driver's order is its own, and a guess would be wrong every other time.
+ */
+static uint64_t key_of(uint32_t pid, uint32_t row)
 {
-        static const uint32_t gaps[] = { 701, 301, 132, 57, 23, 10, 4, 1 };
+        return (uint64_t) pid << 32 | row;
+}
 
-        for (size_t g = 0; g < sizeof(gaps) / sizeof(gaps[0]); g++)
-                for (uint32_t i = gaps[g]; i < n; i++) {
-                        struct row_key key = keys[i];
-                        uint32_t at = i;
-                        for (; at >= gaps[g] && before(key.identity, keys[at - gaps[g]].identity); at -= gaps[g])
-                                keys[at] = keys[at - gaps[g]];
-                        keys[at] = key;
-                }
+static void insert_key(uint64_t *keys, uint32_t n, uint64_t key)
+{
+        uint32_t at = 0, left = n;
+
+        if (n == 0 || keys[n - 1] < key) { /* sorted already, as far as it is */
+                keys[n] = key;
+                return;
+        }
+        while (left > 1) {
+                uint32_t half = left / 2;
+                at += keys[at + half - 1] < key ? half : 0;
+                left -= half;
+        }
+        at += keys[at] < key;
+        memmove(&keys[at + 1], &keys[at], (n - at) * sizeof(*keys));
+        keys[at] = key;
+}
+
+/* A pid that was given out again while the old one is still listed: by start time, which the key has no room for. */
+static void sort_same_pids(uint64_t *keys, const struct identity *identities, uint32_t n)
+{
+        for (uint32_t i = 1; i < n; i++) {
+                uint64_t key = keys[i];
+                uint32_t at = i;
+                for (; at > 0 && keys[at - 1] >> 32 == key >> 32 &&
+                       before(identities[(uint32_t) key], identities[(uint32_t) keys[at - 1]]);
+                     at--)
+                        keys[at] = keys[at - 1];
+                keys[at] = key;
+        }
 }
 
 /* Copy, sort by identity, merge what is listed twice: with the larger figure, never the sum (a pid can be in the compute
@@ -75,16 +95,20 @@ static void sort_keys(struct row_key *keys, uint32_t n)
 static uint32_t sort_rows(const struct world *w, const struct reading *reading, uint32_t device, uint32_t start,
                           uint32_t end, uint32_t max, struct occupancy rows[ROWS_MAX])
 {
-        struct row_key keys[ROWS_MAX];
+        uint64_t keys[ROWS_MAX];
+        struct identity identities[ROWS_MAX];
         uint32_t n_keys = reading->n_rows < max ? reading->n_rows : max;
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < n_keys; i++)
-                keys[i] = (struct row_key){ .identity = named(w, start, end, reading->rows[i].identity), .row = i };
-        sort_keys(keys, n_keys);
         for (uint32_t i = 0; i < n_keys; i++) {
-                const struct occupancy *row = &reading->rows[keys[i].row];
-                if (n > 0 && identity_equal(rows[n - 1].identity, keys[i].identity)) {
+                identities[i] = named(w, start, end, reading->rows[i].identity);
+                insert_key(keys, i, key_of(identities[i].pid, i));
+        }
+        sort_same_pids(keys, identities, n_keys);
+        for (uint32_t i = 0; i < n_keys; i++) {
+                const struct occupancy *row = &reading->rows[(uint32_t) keys[i]];
+                struct identity identity = identities[(uint32_t) keys[i]];
+                if (n > 0 && identity_equal(rows[n - 1].identity, identity)) {
                         struct occupancy *same = &rows[n - 1];
                         bool known = (same->flags & row->flags & ROW_USED_KNOWN) != 0;
                         same->used_bytes = u64_max(same->used_bytes, row->used_bytes);
@@ -93,7 +117,7 @@ static uint32_t sort_rows(const struct world *w, const struct reading *reading, 
                         continue;
                 }
                 rows[n] = *row;
-                rows[n].identity = keys[i].identity;
+                rows[n].identity = identity;
                 rows[n].device = device;
                 rows[n++].holder = (struct ref){ 0 };
         }
@@ -235,7 +259,6 @@ static void account(struct holder *h, const struct occupancy *row)
 
 static void clear_figures(struct world *w, uint32_t device, bool per_process_known)
 {
-        world_figures_change(w, device);
         world_each_holder_on (w, i, device) {
                 struct holder *h = &w->holders[i];
                 if (h->kind == HOLDER_CLAIM)
@@ -370,6 +393,7 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
                 account(h, &rows[i]);
                 rows[i].holder = world_holder_ref(w, h);
         }
+        world_figures_changed(w, device);
         replace_rows(w, start, end, rows, n);
         for (uint32_t i = 0; i < n; i++)
                 if (is_new[i]) {
@@ -437,6 +461,7 @@ void reading_forget(struct world *w, uint32_t device, struct actions *out)
 
         replace_rows(w, start, end, NULL, 0);
         clear_figures(w, device, false);
+        world_figures_changed(w, device);
         drop_absent(w, device, out);
         forget_processes(w);
         w->devices[device].used_known = false;

@@ -9,13 +9,17 @@ uint64_t settle_ms(uint64_t bytes)
         return bytes / 2000000 + 30000; /* 2 GB/s is 2,000,000 bytes a millisecond */
 }
 
+static inline bool lease_is_there(const struct lease *lease)
+{
+        return lease->state != LEASE_DRAINING && lease->state != LEASE_PARKED;
+}
+
 bool holder_is_lease_there(const struct world *w, const struct holder *h)
 {
         if (h->kind != HOLDER_LEASE || h->lease.index >= w->n_leases)
                 return false;
 
-        enum lease_state state = (enum lease_state) w->leases[h->lease.index].state;
-        return state != LEASE_DRAINING && state != LEASE_PARKED;
+        return lease_is_there(&w->leases[h->lease.index]);
 }
 
 static void grow(uint64_t *sum, uint64_t bytes)
@@ -57,7 +61,7 @@ static inline void add(struct tally *t, const struct world *w, const struct hold
 
         const struct lease *lease = &w->leases[h->lease.index];
         t->n_leases++;
-        t->n_there += holder_is_lease_there(w, h);
+        t->n_there += lease_is_there(lease);
         t->n_yielding += yields(lease);
         if (h->exclusive)
                 t->exclusive_id = lease->id;

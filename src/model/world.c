@@ -172,6 +172,31 @@ void world_holder_written(struct world *world, const struct holder *holder)
                 leavings_add(&world->leavings[holder->device], world, holder);
 }
 
+enum { DRAINING_FEW = 16 };
+
+void world_figures_changed(struct world *world, uint32_t device)
+{
+        struct leavings *leavings = &world->leavings[device];
+        uint32_t draining[DRAINING_FEW], n = 0;
+
+        world->tallies[device].kept = false;
+        if (!leavings->kept)
+                return;
+        for (uint32_t i = 0; i < leavings->n && n <= DRAINING_FEW; i++) {
+                uint32_t row = leavings->of[i].holder;
+                if (world->leases[world->holders[row].lease.index].state != LEASE_DRAINING)
+                        continue;
+                if (n < DRAINING_FEW)
+                        draining[n] = row;
+                n++;
+        }
+        leavings->kept = n <= DRAINING_FEW; /* else it is quicker to sort them all */
+        for (uint32_t i = 0; i < n && leavings->kept; i++) {
+                leavings_take_out(leavings, world, &world->holders[draining[i]]);
+                leavings_add(leavings, world, &world->holders[draining[i]]);
+        }
+}
+
 static uint32_t first_free_holder(const struct world *world)
 {
         for (uint32_t at = 0; at < HOLDER_WORDS; at++) {
@@ -309,6 +334,14 @@ struct process *world_process_find_from(struct world *world, struct identity ide
 {
         uint32_t low = *at, step = 1;
         bool found;
+
+        for (uint32_t n = 0; n < 4 && low < world->n_processes; n++, low++) { /* it mostly stands near */
+                int c = identity_compare(world->processes[low].identity, identity);
+                if (c < 0)
+                        continue;
+                *at = low;
+                return c == 0 ? &world->processes[low] : NULL;
+        }
 
         /* In ever longer steps to the first that stands behind it, and then between that and the last but one. */
         while (low + step < world->n_processes &&

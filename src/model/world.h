@@ -136,15 +136,8 @@ static inline void world_device_changed(struct world *world, uint32_t device)
         world->leavings[device].kept = false;
 }
 
-/* Only what its holders use, and before it is written: that moves the end of a lease that drains, and no other. */
-static inline void world_figures_change(struct world *world, uint32_t device)
-{
-        struct tally *tally = &world->tallies[device];
-
-        if (!tally->kept || tally->n_leases != tally->n_there)
-                world->leavings[device].kept = false;
-        tally->kept = false;
-}
+/* Of a whole device, but only what its holders use: that moves the ends of the leases that drain, and of no others. */
+void world_figures_changed(struct world *world, uint32_t device);
 
 const struct tally *world_tally(struct world *world, uint32_t device);
 const struct leavings *world_leavings(struct world *world, uint32_t device);
