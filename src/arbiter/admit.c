@@ -27,9 +27,10 @@ struct pass {
         struct lane lanes[DEVICES_MAX]; /* zeroed for those devices there are */
 };
 
-static struct lane *lane_of(struct pass *p, uint32_t device)
+static inline struct lane *lane_of(struct pass *p, uint32_t device)
 {
-        lane_look(p->world, device, &p->lanes[device]);
+        if (!p->lanes[device].looked)
+                lane_look(p->world, device, &p->lanes[device]);
         return &p->lanes[device];
 }
 
@@ -171,9 +172,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         if (collected)
                 life_set_active(w, lease, a->token, p->out);
         /* Only now is it known how it counts: managed memory is unknown from the moment it runs. */
-        sums_add(&lane->now, h);
-        if (beside)
-                sums_add(&lane->start.at_start, h);
+        lane_add(lane, h, beside);
         shrink_claim(w, device);
 }
 
@@ -311,7 +310,9 @@ static bool become_head(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
         uint32_t device = NO_DEVICE;
-        struct projection start = { 0 };
+        struct projection start;
+        start.finite = false;
+        start.start_ms = 0;
         if (e->no_wait || !choose_head_lane(p, e, &device, &start))
                 return false;
 
@@ -326,10 +327,7 @@ static bool become_head(struct pass *p, struct entry *e)
         struct lane *lane = &p->lanes[device];
         bool start_changed =
                 !e->is_head || e->head_device != device || e->start_ms != (start.finite ? start.start_ms : 0);
-        lane->head = e;
-        lane->head_rank = entry_rank(&w->config, e, w->now_ms);
-        lane->blocks = blocks;
-        lane->start = start;
+        lane_set_head(lane, e, entry_rank(&w->config, e, w->now_ms), blocks, &start);
 
         if (!e->is_head || e->head_device != device) {
                 world_each_holder_of (w, i, HOLDER_CLAIM) /* a claim left on another device */
@@ -475,10 +473,10 @@ static void set_demand(struct pass *p, struct entry *e, struct lease *lease, uin
 static void follow_whole(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
-        struct lease *lease = world_lease_get(w, e->lease);
+        struct lease *lease = e->least_bytes == 0 ? NULL : world_lease_get(w, e->lease);
         uint64_t whole_bytes = 0;
 
-        if (e->least_bytes == 0 || !lease)
+        if (!lease)
                 return;
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if ((e->devices & (UINT64_C(1) << d)) && lane_of(p, d)->usable)
@@ -493,10 +491,10 @@ static void follow_whole(struct pass *p, struct entry *e)
 static void follow_share(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
-        struct lease *lease = world_lease_get(w, e->lease);
+        struct lease *lease = e->percent_milli == 0 ? NULL : world_lease_get(w, e->lease);
         uint64_t ceiling_bytes = 0;
 
-        if (e->percent_milli == 0 || !lease)
+        if (!lease)
                 return;
         for (uint32_t d = 0; d < w->n_devices; d++)
                 if ((e->devices & (UINT64_C(1) << d)) && lane_of(p, d)->usable)
@@ -640,9 +638,13 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
         p.n_waiting = n;
         if (anyone_may_use_ledger(w, order, n))
                 p.ledger_room_bytes = ledger_room_bytes(w);
-        for (uint32_t i = 0; i < n; i++) /* so that a head that stopped being one is noticed */
-                if (w->entries[order[i]].is_head)
-                        (void) lane_of(&p, w->entries[order[i]].head_device);
+        for (uint32_t i = 0; i < n; i++) { /* so that a head that stopped being one is noticed */
+                struct entry *e = &w->entries[order[i]];
+                if (!e->is_head)
+                        continue;
+                p.lanes[e->head_device].old_head = e;
+                (void) lane_of(&p, e->head_device);
+        }
         for (uint32_t i = 0; i < n; i++) {
                 struct entry *e = &w->entries[order[i]];
                 if (!actions_have_room(out, 8))

@@ -178,25 +178,41 @@ static struct blocker blocker_from(const struct world *w, const struct holder *h
         return b;
 }
 
+/* The rows of the biggest there, biggest first, equals by row; *ret_n is how many there are. Returns how many rows. */
+static uint32_t biggest_holders(const struct world *w, uint32_t device, struct ref except, uint32_t rows[BLOCKERS_MAX],
+                                uint32_t *ret_n)
+{
+        uint64_t sizes[BLOCKERS_MAX];
+        uint32_t n = 0;
+
+        *ret_n = 0;
+        world_each_holder_on (w, i, device) {
+                const struct holder *h = &w->holders[i];
+                uint64_t bytes = u64_max(h->reserved_bytes, h->used_bytes);
+                if (bytes == 0 || (h->kind == HOLDER_CLAIM && ref_equal(h->entry, except)))
+                        continue;
+                ++*ret_n;
+                if (n == BLOCKERS_MAX && bytes <= sizes[n - 1])
+                        continue;
+                uint32_t at = n < BLOCKERS_MAX ? n++ : n - 1;
+                for (; at > 0 && sizes[at - 1] < bytes; at--) {
+                        sizes[at] = sizes[at - 1];
+                        rows[at] = rows[at - 1];
+                }
+                sizes[at] = bytes;
+                rows[at] = i;
+        }
+        return n;
+}
+
 void reason_add_holders(struct reason *why, struct world *w, uint32_t device, struct ref except)
 {
         const struct device *dev = &w->devices[device];
         uint64_t unattributed = device_unattributed_now(w, device), kept_free = device_kept_free_bytes(w, device);
 
-        world_each_holder_on (w, i, device) {
-                const struct holder *h = &w->holders[i];
-                uint64_t bytes = u64_max(h->reserved_bytes, h->used_bytes);
-                if (bytes == 0)
-                        continue;
-                if (h->kind == HOLDER_CLAIM && ref_equal(h->entry, except))
-                        continue;
-                if (why->n_blockers >= BLOCKERS_MAX && bytes <= why->blockers[BLOCKERS_MAX - 1].bytes) {
-                        why->n_blockers++; /* too small to be listed */
-                        continue;
-                }
-                struct blocker blocker = blocker_from(w, h);
-                reason_add_blocker(why, &blocker);
-        }
+        uint32_t rows[BLOCKERS_MAX], n = biggest_holders(w, device, except, rows, &why->n_blockers);
+        for (uint32_t i = 0; i < n; i++)
+                why->blockers[i] = blocker_from(w, &w->holders[rows[i]]);
         if (dev->driver_own_known && dev->driver_own_bytes != 0)
                 reason_add_blocker(why, &(struct blocker){ .kind = BLOCKER_DRIVER, .bytes = dev->driver_own_bytes });
         if (kept_free != 0)

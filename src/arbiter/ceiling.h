@@ -18,5 +18,6 @@ uint64_t device_whole_bytes(const struct world *world, uint32_t device);
 bool device_is_kept_for_ever(const struct world *world, uint32_t device);
 /* Keep @why->blockers the biggest ones, in order; counts all. */
 void reason_add_blocker(struct reason *why, const struct blocker *blocker);
-/* Who occupies a device right now, with what each takes away; what @except has claimed is not in its own way. */
+/* Who occupies a device right now, with what each takes away; what @except has claimed is not in its own way. @why has no
+ * blockers yet. */
 void reason_add_holders(struct reason *why, struct world *world, uint32_t device, struct ref except);

@@ -66,35 +66,6 @@ void sums_now(struct world *world, uint32_t device, struct sums *ret)
         *ret = with_device(world, device, &world_tally(world, device)->sums);
 }
 
-uint64_t sums_residue_bytes(const struct sums *s)
-{
-        return u64_sub0(s->used_bytes, u64_add_sat(s->driver_own_bytes, s->known_used_bytes));
-}
-
-static uint64_t taken_and_promised_bytes(const struct sums *s)
-{
-        if (!s->used_known)
-                return s->reserved_bytes; /* against an administrator's budget, or for show */
-
-        if (!s->per_process_known)
-                return u64_add_sat(u64_max(s->used_bytes, u64_sub0(s->reserved_bytes, s->promised_bytes)),
-                                   s->promised_bytes);
-
-        uint64_t hidden_bytes = u64_sub0(s->unknown_reserved_bytes, sums_residue_bytes(s));
-        return u64_max(s->reserved_bytes,
-                       u64_add_sat(s->used_bytes, u64_add_sat(s->known_untaken_bytes, hidden_bytes)));
-}
-
-uint64_t sums_committed_bytes(const struct sums *s)
-{
-        return u64_add_sat(taken_and_promised_bytes(s), s->kept_free_bytes);
-}
-
-uint64_t sums_free_bytes(const struct sums *s)
-{
-        return u64_sub0(s->total_bytes, sums_committed_bytes(s));
-}
-
 uint64_t device_committed_bytes(const struct world *world, uint32_t device)
 {
         struct sums sums;

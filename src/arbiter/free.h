@@ -11,6 +11,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/number.h"
 #include "model/world.h"
 
 /* What is free on one device, by what it says of itself and by its holders (model/tally.h): from the tables as they are, and
@@ -21,9 +22,37 @@ void sums_now(struct world *world, uint32_t device, struct sums *ret);
  * what of the residue its reservation can explain). */
 void sums_take_out(struct sums *sums, const struct holder *holder);
 
-uint64_t sums_residue_bytes(const struct sums *sums);
-uint64_t sums_committed_bytes(const struct sums *sums); /* may exceed the total: a debt */
-uint64_t sums_free_bytes(const struct sums *sums);      /* never below 0; 0 without a device figure or budget */
+static inline uint64_t sums_residue_bytes(const struct sums *s)
+{
+        return u64_sub0(s->used_bytes, u64_add_sat(s->driver_own_bytes, s->known_used_bytes));
+}
+
+static inline uint64_t sums_taken_and_promised_bytes(const struct sums *s)
+{
+        if (!s->used_known)
+                return s->reserved_bytes; /* against an administrator's budget, or for show */
+
+        if (!s->per_process_known)
+                return u64_add_sat(u64_max(s->used_bytes, u64_sub0(s->reserved_bytes, s->promised_bytes)),
+                                   s->promised_bytes);
+
+        uint64_t hidden_bytes = u64_sub0(s->unknown_reserved_bytes, sums_residue_bytes(s));
+        return u64_max(s->reserved_bytes,
+                       u64_add_sat(s->used_bytes, u64_add_sat(s->known_untaken_bytes, hidden_bytes)));
+}
+
+/* May exceed the total: a debt. */
+static inline uint64_t sums_committed_bytes(const struct sums *s)
+{
+        return u64_add_sat(sums_taken_and_promised_bytes(s), s->kept_free_bytes);
+}
+
+/* Never below 0; 0 without a device figure or budget. */
+static inline uint64_t sums_free_bytes(const struct sums *s)
+{
+        return u64_sub0(s->total_bytes, sums_committed_bytes(s));
+}
+
 /* Unattributed: used by nobody that is known, the driver's own share aside. */
 uint64_t device_unattributed_bytes(const struct world *world, uint32_t device);
 uint64_t device_unattributed_now(struct world *world, uint32_t device); /* from what the world keeps */

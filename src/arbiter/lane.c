@@ -19,8 +19,6 @@ bool device_is_fresh(const struct world *w, uint32_t device)
 
 void lane_look(struct world *w, uint32_t device, struct lane *lane)
 {
-        if (lane->looked)
-                return;
         lane->looked = true;
         lane->usable = device_is_usable(&w->devices[device]);
         lane->fresh = device_is_fresh(w, device);
@@ -33,9 +31,26 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
                 if (h->claim_kind == CLAIM_HEAD && h->device == device)
                         sums_take_out(&lane->now, h);
         }
-        for (uint32_t i = 0; i < w->n_entries; i++)
-                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
-                        lane->old_head = &w->entries[i];
+        lane->free_bytes = sums_free_bytes(&lane->now);
+}
+
+void lane_set_head(struct lane *lane, struct entry *head, unsigned rank, bool blocks, const struct projection *start)
+{
+        lane->head = head;
+        lane->head_rank = rank;
+        lane->blocks = blocks;
+        lane->start = *start;
+        lane->start_free_bytes = sums_free_bytes(&start->at_start);
+}
+
+void lane_add(struct lane *lane, const struct holder *h, bool beside)
+{
+        sums_add(&lane->now, h);
+        lane->free_bytes = sums_free_bytes(&lane->now);
+        if (!beside)
+                return;
+        sums_add(&lane->start.at_start, h);
+        lane->start_free_bytes = sums_free_bytes(&lane->start.at_start);
 }
 
 uint64_t ledger_room_bytes(const struct world *w)
@@ -48,25 +63,9 @@ uint64_t ledger_room_bytes(const struct world *w)
         return u64_sub0(w->config.ledger_cap_bytes, taken);
 }
 
-static struct holder reservation_of(uint64_t bytes)
-{
-        return (struct holder){
-                .kind = HOLDER_LEASE, .used_known = true, .uncollected = true, .reserved_bytes = bytes
-        };
-}
-
 bool entry_runs_beyond(const struct world *w, const struct entry *e, uint64_t start_ms)
 {
         return e->limit_ms == 0 || w->now_ms + e->limit_ms > start_ms;
-}
-
-static bool head_fits_beside(const struct lane *lane, const struct entry *e)
-{
-        struct sums then = lane->start.at_start;
-        struct holder more = reservation_of(e->demand_bytes);
-
-        sums_add(&then, &more);
-        return sums_fit(&then, lane->head->demand_bytes);
 }
 
 /* May @e go ahead of the head of this lane, and why? RULE_BEHIND_HEAD or RULE_HEAD_BLOCKS: it may not. */
@@ -80,7 +79,7 @@ static enum rule rule_ahead_of_head(const struct world *w, const struct lane *la
         if (lane->start.finite) {
                 if (!entry_runs_beyond(w, e, lane->start.start_ms))
                         return RULE_ENDS_IN_TIME;
-                if (head_fits_beside(lane, e))
+                if (u64_add_sat(e->demand_bytes, lane->head->demand_bytes) <= lane->start_free_bytes)
                         return RULE_FITS_BESIDE;
         }
         /* It could start now, if those that went ahead gave way: nobody else goes ahead of it on that promise. */
@@ -97,22 +96,22 @@ void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const s
 {
         struct entry *head = lane->old_head;
 
-        if (lane->head || !head || head == e || head->held_since_ms != 0 || !e->head_is_finite ||
+        if (!e->head_is_finite || lane->head || !head || head == e || head->held_since_ms != 0 ||
             (e->is_head && e->head_device == device))
                 return;
 
         unsigned rank = entry_rank(&w->config, head, w->now_ms);
         if (rank_passes(&w->config, e->priority, rank) || (!head->head_is_finite && queue_before(w, e, head)))
                 return;
-        lane->head = head;
-        lane->head_rank = rank;
-        lane->blocks = head->block_since_ms != 0 && !head->stepped_aside && w->now_ms < head->block_until_ms;
-        project_start(w, device, &lane->now, head, &lane->start);
+        bool blocks = head->block_since_ms != 0 && !head->stepped_aside && w->now_ms < head->block_until_ms;
+        struct projection start;
+        project_start(w, device, &lane->now, head, &start);
+        lane_set_head(lane, head, rank, blocks, &start);
 }
 
 struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e, uint64_t ledger_room)
 {
-        struct standing s = { .room_bytes = sums_free_bytes(&lane->now) };
+        struct standing s = { .room_bytes = lane->free_bytes };
         bool fits = e->demand_bytes <= s.room_bytes && !(e->least_bytes != 0 && lane->has_leases);
 
         if (lane->exclusive_id != 0) {

@@ -18,12 +18,14 @@ struct lane {
         bool pending; /* somebody would start here but for the reading: nobody else does, heads stay as they are */
         uint64_t ceiling_bytes; /* what it can ever give */
         struct sums now;        /* without the claims of heads: those are lent to whoever may go ahead */
+        uint64_t free_bytes;    /* by these */
         struct entry *old_head;
         struct entry
                 *head; /* of this pass: the first in line that cannot start here, or who was kept (lane_keep_head) */
         bool blocks;   /* it has no start in sight and has waited 30 min */
         unsigned head_rank;
-        struct projection start; /* of the head */
+        struct projection start;   /* of the head */
+        uint64_t start_free_bytes; /* at its start, the head not there yet */
 };
 
 /* How an entry stands on one device. */
@@ -33,8 +35,11 @@ struct standing {
         uint16_t rule; /* enum rule: why it starts, or waits */
 };
 
-/* Fills a zeroed lane at the first look; later ones change nothing. */
+/* Fills a lane that is zeroed but for @old_head. */
 void lane_look(struct world *world, uint32_t device, struct lane *lane);
+void lane_set_head(struct lane *lane, struct entry *head, unsigned rank, bool blocks, const struct projection *start);
+/* @holder was let in; @beside the head, if that may start as early as before. */
+void lane_add(struct lane *lane, const struct holder *holder, bool beside);
 /*
  * @entry is head of another device, and that is why it is looked at so early. Where it would not stand before this device's
  * head by its own right, that head is kept: @entry goes ahead of it only as backfill.

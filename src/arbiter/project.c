@@ -2,12 +2,6 @@
 #include "arbiter/project.h"
 #include "base/number.h"
 
-bool sums_fit(const struct sums *s, uint64_t bytes)
-{
-        uint64_t committed = sums_committed_bytes(s);
-        return committed <= s->total_bytes && bytes <= s->total_bytes - committed;
-}
-
 /* When it leaves by its own word; 0 = nobody knows (any more). */
 static uint64_t end_of(const struct world *w, const struct leaving *leaving)
 {

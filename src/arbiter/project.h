@@ -19,4 +19,8 @@ struct projection {
 void project_start(struct world *world, uint32_t device, const struct sums *now, const struct entry *head,
                    struct projection *ret);
 /* Would @bytes more fit beside what is there? */
-bool sums_fit(const struct sums *sums, uint64_t bytes);
+static inline bool sums_fit(const struct sums *s, uint64_t bytes)
+{
+        uint64_t committed = sums_committed_bytes(s);
+        return committed <= s->total_bytes && bytes <= s->total_bytes - committed;
+}

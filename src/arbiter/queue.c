@@ -25,13 +25,28 @@ static bool key_before(const struct key *a, const struct key *b)
 static struct key key_of(const struct world *w, uint32_t i)
 {
         const struct entry *e = &w->entries[i];
-        struct key key = { .arrival = e->id, .entry = i, .rank = entry_rank(&w->config, e, w->now_ms) };
+        uint64_t waited_ms = entry_waited_ms(e, w->now_ms);
+        struct key key = { .arrival = e->id, .entry = i, .rank = rank_of(&w->config, e->priority, waited_ms) };
 
         if (e->held_since_ms != 0)
                 key.rank = RANK_ON_HOLD;
-        if (entry_waited_ms(e, w->now_ms) < w->config.usage_forgiven_ms)
+        if (waited_ms < w->config.usage_forgiven_ms)
                 key.usage_mib_s = usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
         return key;
+}
+
+enum { SHORT_RUN = 8 };
+
+/* Each goes in where it belongs: the quickest way for the few that mostly wait. */
+static void sort_short_runs(struct key *keys, uint32_t n)
+{
+        for (uint32_t i = 1; i < n; i++) {
+                struct key key = keys[i];
+                uint32_t at = i;
+                for (; at % SHORT_RUN != 0 && key_before(&key, &keys[at - 1]); at--)
+                        keys[at] = keys[at - 1];
+                keys[at] = key;
+        }
 }
 
 /* Merge runs of growing length, from one array into the other and back: no recursion, no memory, stable. */
@@ -39,7 +54,8 @@ static void sort_keys(struct key *keys, struct key *spare, uint32_t n)
 {
         struct key *from = keys, *to = spare;
 
-        for (uint32_t run = 1; run < n; run *= 2) {
+        sort_short_runs(keys, n);
+        for (uint32_t run = SHORT_RUN; run < n; run *= 2) {
                 for (uint32_t start = 0; start < n; start += 2 * run) {
                         uint32_t a = start, a_end = start + run < n ? start + run : n;
                         uint32_t b = a_end, b_end = start + 2 * run < n ? start + 2 * run : n;

@@ -15,11 +15,11 @@ enum { HALVINGS_N = sizeof(halvings_q32) / sizeof(halvings_q32[0]) };
 /* 2^-(span / half_life), in 32 bits after the point; 0 once nothing is left of it. */
 static uint64_t decay_q32(uint64_t span_ms, uint64_t half_life_ms)
 {
-        uint64_t halves = span_ms / half_life_ms;
+        uint64_t halves = span_ms < half_life_ms ? 0 : span_ms / half_life_ms; /* mostly less: no division then */
         if (halves >= 32)
                 return 0;
 
-        uint64_t factor_q32 = ONE_Q32 >> halves, rest_ms = span_ms % half_life_ms;
+        uint64_t factor_q32 = ONE_Q32 >> halves, rest_ms = span_ms - halves * half_life_ms;
         uint64_t bits = rest_ms <= UINT64_MAX >> HALVINGS_N
                                 ? (rest_ms << HALVINGS_N) / half_life_ms
                                 : (uint64_t) (((unsigned __int128) rest_ms << HALVINGS_N) / half_life_ms);
