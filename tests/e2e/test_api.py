@@ -261,7 +261,8 @@ def test_events_are_told_in_order_and_in_pages(place):
     place.release("L1")
     everything = place.events()
     assert [e["id"] for e in everything] == sorted({e["id"] for e in everything})
-    assert [e["kind"] for e in everything if e["lease"] == "L1"] == ["granted", "active", "ended"]
+    # a busy machine may have to look at the card once more first
+    assert [e["kind"] for e in everything if e["lease"] == "L1" and e["kind"] != "queued"] == ["granted", "active", "ended"]
     first = place.get("/api/events?limit=1").json
     assert len(first["events"]) == 1 and first["next"] == everything[0]["id"]
     rest = place.get(f"/api/events?after={first['next']}").json
