@@ -119,13 +119,17 @@ struct standing lane_stand(const struct world *w, const struct lane *lane, const
                 return s;
         }
         if (!lane->head || lane->head == e) {
-                bool passes = lane->old_head && lane->old_head != e &&
+                bool passes = fits && lane->old_head && lane->old_head != e &&
                               rank_passes(&w->config, e->priority, entry_rank(&w->config, lane->old_head, w->now_ms));
                 s.rule = !fits ? RULE_NO_ROOM : passes ? RULE_PASSES_HEAD : RULE_FITS;
                 s.starts = fits;
                 return s;
         }
 
+        if (!fits && !lane->blocks) { /* whoever it may go ahead of */
+                s.rule = RULE_NO_ROOM_BEHIND_HEAD;
+                return s;
+        }
         enum rule rule = rule_ahead_of_head(w, lane, e, ledger_room);
         bool may = rule != RULE_BEHIND_HEAD && rule != RULE_HEAD_BLOCKS;
         s.starts = may && fits;

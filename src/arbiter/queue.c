@@ -91,9 +91,34 @@ static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
         memcpy(&order[n_passing + 1], kept, n_kept * sizeof(kept[0]));
 }
 
-uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
+static void order_by_keys(const struct world *w, uint32_t *order, uint32_t n, struct key *keys, struct key *spare)
+{
+        for (uint32_t i = 0; i < n; i++)
+                keys[i] = key_of(w, order[i]);
+        sort_keys(keys, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+                order[i] = keys[i].entry;
+}
+
+/* The room that many need is a dozen pages of stack, each of them touched; few need one, and mostly there are few. */
+enum { FEW = 64 };
+
+static __attribute__((noinline)) void order_few(const struct world *w, uint32_t *order, uint32_t n)
+{
+        struct key keys[FEW], spare[FEW];
+
+        order_by_keys(w, order, n, keys, spare);
+}
+
+static __attribute__((noinline)) void order_many(const struct world *w, uint32_t *order, uint32_t n)
 {
         struct key keys[ENTRIES_MAX], spare[ENTRIES_MAX];
+
+        order_by_keys(w, order, n, keys, spare);
+}
+
+uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
+{
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < w->n_entries; i++)
@@ -101,11 +126,10 @@ uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
                         order[n++] = i;
         if (n < 2)
                 return n; /* nobody to compare with */
-        for (uint32_t i = 0; i < n; i++)
-                keys[i] = key_of(w, order[i]);
-        sort_keys(keys, spare, n);
-        for (uint32_t i = 0; i < n; i++)
-                order[i] = keys[i].entry;
+        if (n <= FEW)
+                order_few(w, order, n);
+        else
+                order_many(w, order, n);
 
         for (uint32_t i = 1; i < n; i++) {
                 const struct entry *e = &w->entries[order[i]];
