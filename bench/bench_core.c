@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "arbiter/arbiter.h"
-#include "base/clock.h"
 #include "base/number.h"
 
 enum {
@@ -295,6 +295,16 @@ static void record(struct day *day)
 
 /* ---- timing ---- */
 
+/* The processor's time, not the wall's: both loops only compute, and others may work beside them. */
+static uint64_t cpu_now_ns(void)
+{
+        struct timespec now;
+
+        if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) < 0)
+                give_up("no clock for the processor's time");
+        return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
 static double replay_s(const struct day *day, uint64_t *ret_actions)
 {
         struct world *world = new_world();
@@ -305,7 +315,7 @@ static double replay_s(const struct day *day, uint64_t *ret_actions)
                 give_up("no memory for actions");
         struct input input;
         const uint8_t *at = day->inputs;
-        uint64_t start_ns = clock_now_ns();
+        uint64_t start_ns = cpu_now_ns();
         while (at < day->inputs + day->n_bytes) {
                 memcpy(&input, at, offsetof(struct input, request)); /* the kind says how long it is */
                 size_t n_bytes = size_of(&input);
@@ -314,7 +324,7 @@ static double replay_s(const struct day *day, uint64_t *ret_actions)
                 arbiter_step(world, &input, out);
                 n += out->n;
         }
-        double s = (double) (clock_now_ns() - start_ns) / 1e9;
+        double s = (double) (cpu_now_ns() - start_ns) / 1e9;
         *ret_actions = n;
         free(world);
         free(out);
@@ -329,12 +339,12 @@ static double reference_s(void)
         uint64_t hash = UINT64_C(14695981039346656037);
 
         memset(bytes, 0x5a, sizeof(bytes));
-        uint64_t start_ns = clock_now_ns();
+        uint64_t start_ns = cpu_now_ns();
         for (uint32_t round = 0; round < REFERENCE_HASHES; round++)
                 for (uint32_t i = 0; i < REFERENCE_BYTES; i++)
                         hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
         reference_result = hash;
-        return (double) (clock_now_ns() - start_ns) / 1e9;
+        return (double) (cpu_now_ns() - start_ns) / 1e9;
 }
 
 static int by_value(const void *a, const void *b)
