@@ -221,17 +221,11 @@ static int records_count(struct verify *v, struct error *err)
         return r < 0 ? r : found(v, 0, first, 0, "belongs to no segment");
 }
 
-int journal_verify(struct journal *j, struct journal_verified *ret, struct error *err)
+static int walk(struct journal *j, struct journal_verified *ret, struct error *err)
 {
         struct verify v = { .j = j, .ret = ret };
+        int r = events_begin(&v, err);
 
-        *ret = (struct journal_verified){ .ok = true };
-        int r = journal_need_actions(j, err);
-        if (r < 0)
-                return r;
-        if (!j->db)
-                return error_set(err, EIO, "%s is not open any more", j->path);
-        r = events_begin(&v, err);
         if (r >= 0 && ret->ok)
                 r = events_skip_pruned(&v, err);
         while (r >= 0 && ret->ok && (r = segment_verify(&v, err)) > 0)
@@ -245,4 +239,22 @@ int journal_verify(struct journal *j, struct journal_verified *ret, struct error
         if (r >= 0 && ret->ok)
                 r = records_count(&v, err);
         return r < 0 ? r : 0;
+}
+
+int journal_verify(struct journal *j, struct journal_verified *ret, struct error *err)
+{
+        *ret = (struct journal_verified){ .ok = true };
+        int r = journal_need_actions(j, err);
+        if (r < 0)
+                return r;
+        if (!j->db)
+                return error_set(err, EIO, "%s is not open any more", j->path);
+
+        /* All of it as of one moment: a daemon may be writing, and what it adds in the middle of the walk would not add up. */
+        r = sql_exec(j->db, "BEGIN", err);
+        if (r < 0)
+                return r;
+        r = walk(j, ret, err);
+        (void) sql_exec(j->db, "COMMIT", NULL); /* nothing was written */
+        return r;
 }

@@ -10,9 +10,10 @@ import sqlite3
 import signal
 import stat
 import subprocess
+import threading
 
 import pytest
-from lessor_fixtures import LESSORD, SIMGPU, needs_root, until
+from lessor_fixtures import LESSORD, SIMGPU, Background, needs_root, until
 
 
 def gpu(place):
@@ -195,3 +196,19 @@ def test_check_config_says_what_is_wrong_and_starts_nothing(bare):
     shown = ask(bare, "--check-config", "--print").stdout
     assert re.search(r"^  poll +3s ", shown, re.M), shown
     assert os.listdir(bare.home) == ["lessord.conf"]
+
+
+def test_S27_journal_is_checked_beside_a_daemon_that_writes_it(bare):
+    bare.start()
+    enough = threading.Event()
+
+    def write():
+        n = 0
+        while not enough.is_set():
+            n += bare.release(bare.ask("64M", mode="queue").json["id"]).status == 200
+        return n
+    writing = Background(write)
+    said = [ask(bare, "--check-journal") for _ in range(12)]
+    enough.set()
+    assert writing.answer() > 0
+    assert [r.returncode for r in said] == [0] * 12, [r.stdout for r in said if r.returncode]
