@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -31,7 +32,8 @@ LESSOR = os.path.join(os.path.dirname(LESSORD), "lessor")
 EXPECTED_AWAY = (ConnectionError, FileNotFoundError, TimeoutError)
 REST_EVERY_S = 15
 RSS_SLACK = 2 * MIB
-FILE_SLACK = 64 * MIB  # ten minutes do not fill the eight segments that are kept
+SEGMENTS_KEPT, SEGMENT_RECORDS = 8, 10000  # store/journal.h; a segment ends with the turn that fills it
+FILE_SLACK = 1.25  # of the bytes for each record kept
 
 
 class Stopped(Exception):
@@ -233,8 +235,11 @@ def measure(place):
         status = dict(line.split(":", 1) for line in file if ":" in line)
     size = sum(os.stat(os.path.join(place.home, name)).st_size for name in os.listdir(place.home)
                if name.startswith("journal.db") and "aside" not in name)
+    kept = subprocess.run([LESSORD, "--dir", place.home, "--check-journal"], env=place.env, capture_output=True, text=True,
+                          timeout=120, check=True).stdout
+    segments, records = (int(n) for n in re.search(r": (\d+) segments, (\d+) records", kept).groups())
     return {"fds": len(os.listdir(f"/proc/{pid}/fd")), "threads": int(status["Threads"]),
-            "rss_anon": int(status["RssAnon"].split()[0]) * 1024, "file_bytes": size}
+            "rss_anon": int(status["RssAnon"].split()[0]) * 1024, "file_bytes": size, "segments": segments, "records": records}
 
 
 def end_orphans(place):
@@ -288,9 +293,11 @@ def soak(place, minutes, seed, n_clients):
 
 def settled(place):
     """Two looks alike: nothing is being closed any more."""
-    first = measure(place)["fds"]
+    def fds():
+        return len(os.listdir(f"/proc/{place.daemon.pid}/fd"))
+    first = fds()
     time.sleep(0.2)
-    return measure(place)["fds"] == first
+    return fds() == first
 
 
 def judge(rests):
@@ -302,10 +309,15 @@ def judge(rests):
 
     def most(rows, key):
         return max(r[key] for r in rows)
+    def per_record(rows):
+        return max(r["file_bytes"] / r["records"] for r in rows)
     rows = [("descriptors stay as many", most(last, "fds") <= most(first, "fds") + 2),
             ("threads stay as many", most(last, "threads") <= most(first, "threads")),
             ("memory stays flat", most(last, "rss_anon") <= most(first, "rss_anon") + RSS_SLACK),
-            ("files stay flat", most(last, "file_bytes") <= most(first, "file_bytes") + FILE_SLACK)]
+            # a journal fills its segments first; what must not grow is what is kept, and the room that each record takes
+            ("no more is kept than there are segments for", most(rests, "segments") <= SEGMENTS_KEPT + 1 and
+             most(rests, "records") <= (SEGMENTS_KEPT + 1) * SEGMENT_RECORDS),
+            ("files stay flat for what they keep", per_record(last) <= per_record(first) * FILE_SLACK)]
     return [(name, holds, f"{first[0]} ... {last[-1]}") for name, holds in rows]
 
 
