@@ -6,6 +6,7 @@
 #include "arbiter/attribute.h"
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
+#include "arbiter/learn.h"
 #include "arbiter/life.h"
 #include "arbiter/project.h"
 #include "arbiter/reading.h"
@@ -104,6 +105,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
         lease->end_reason = (uint8_t) end;
         lease->ended_ms = w->now_ms;
+        learn_end(w, lease, end); /* not only once it has drained: its next run may follow at once */
         change_state(w, lease, LEASE_EVENT_END);
 
         uint32_t device = lease->device;
@@ -273,6 +275,7 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
                 struct user *user = &w->users[lease->user];
                 usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
                 end = END_WORKERS_GONE;
+                learn_end(w, lease, end);
         }
         change_state(w, lease, LEASE_EVENT_MEMORY_GONE);
         bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
@@ -355,6 +358,7 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
 
                 struct holder *h = holder_of(w, lease);
                 bool gone = false;
+                learn_use(lease, h);
                 if (lease->state == LEASE_DRAINING) {
                         if (holder_reading_is_known(h) && h->reserved_bytes != 0) {
                                 world_holder_writing(w, h);

@@ -5,6 +5,7 @@
 #include "arbiter/admit.h"
 #include "arbiter/ceiling.h"
 #include "arbiter/free.h"
+#include "arbiter/learn.h"
 #include "arbiter/request.h"
 #include "base/number.h"
 
@@ -76,9 +77,10 @@ static uint64_t can_give_bytes(struct world *w, const struct request *r, uint32_
         return device_is_kept_for_ever(w, device) ? 0 : device_whole_bytes(w, device);
 }
 
-/* The demand in bytes against the largest ceiling; devices that can never hold it are left out of the mask. */
-static bool resolve_demand(struct world *w, const struct request *r, uint64_t *mask, uint64_t *ret_bytes,
-                           struct reason *why)
+/* The demand in bytes against the largest ceiling; devices that can never hold it are left out of the mask. @learned_bytes:
+ * what was learned of such runs, 0 = nothing. */
+static bool resolve_demand(struct world *w, const struct request *r, uint64_t learned_bytes, uint64_t *mask,
+                           uint64_t *ret_bytes, struct reason *why)
 {
         uint64_t best_bytes = 0, fitting = 0, gives_bytes[DEVICES_MAX];
         uint32_t best = NO_DEVICE;
@@ -104,6 +106,8 @@ static bool resolve_demand(struct world *w, const struct request *r, uint64_t *m
                 bytes = device_whole_bytes(w, best); /* for the answer: it is never alone there */
         else if (r->exclusive && bytes <= best_bytes)
                 bytes = best_bytes; /* the whole of the largest: what nobody else can have a part of then */
+        else if (bytes == 0 && learned_bytes != 0)
+                bytes = u64_min(learned_bytes, best_bytes);
         else if (bytes == 0)
                 bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / PERCENT_ALL);
         for (uint32_t d = 0; d < w->n_devices; d++)
@@ -202,8 +206,8 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
         e->demand_bytes = lease->bytes;
         if (r->exclusive)
                 e->least_bytes = u64_max(r->bytes, 1);
-        else if (r->bytes == 0)
-                e->percent_milli = r->percent_milli;
+        else if (r->bytes == 0) /* one that is learned, too, is never more than can be given */
+                e->percent_milli = lease->sized == SIZED_LEARNED ? PERCENT_ALL : r->percent_milli;
         e->devices = lease->devices;
         e->limit_ms = r->slot_ms;
         e->arrived_ms = w->now_ms;
@@ -227,20 +231,24 @@ static void drop_newcomer(struct world *w, struct lease *lease, struct entry *e)
 void request_step(struct world *w, const struct request *r, struct actions *out)
 {
         struct reason why = { 0 };
-        uint64_t devices, bytes;
+        uint64_t devices, bytes, learned_bytes;
         uint32_t user;
+        uint8_t n_runs;
 
         if (!request_find_devices(w, r, &devices)) {
                 request_refuse(w, out, r, &(struct reason){ .rule = RULE_UNKNOWN_DEVICE, .need_bytes = r->bytes });
                 return;
         }
-        if (!request_is_allowed(w, r, &why) || !resolve_demand(w, r, &devices, &bytes, &why) ||
+        learned_bytes = learn_size_bytes(w, r, &n_runs);
+        if (!request_is_allowed(w, r, &why) || !resolve_demand(w, r, learned_bytes, &devices, &bytes, &why) ||
             !request_has_room(w, r, bytes, &user, &why)) {
                 request_refuse(w, out, r, &why);
                 return;
         }
 
         struct lease *lease = request_make_lease(w, r, user, bytes, devices);
+        lease->sized = n_runs != 0 ? SIZED_LEARNED : r->learned ? SIZED_WHOLE : SIZED_ASKED;
+        lease->sized_by = n_runs;
         struct entry *e = make_entry(w, r, lease);
 
         struct newcomer newcomer = { .entry = lease->entry, .token = r->token };

@@ -43,6 +43,7 @@ struct request {
         bool kill_left;
         bool exclusive; /* the whole of a device, with nothing beside it; @bytes: which must fit there, 0 = no matter */
         bool adopt;     /* over what runs already: binding.root is the process; 0 bytes: what it uses now */
+        bool learned;   /* no size was named: as its earlier runs, or where none are known as percent_milli says */
         uint32_t quota; /* row of the asker's (model/quota.h) */
         uint8_t priority;                /* 1 … 5 */
         uint64_t bytes;                  /* > 0, or 0 with percent_milli */

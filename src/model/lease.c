@@ -130,6 +130,16 @@ const char *end_reason_text(enum end_reason reason)
         return reason < END_REASON_N ? end_reasons[reason].text : "?";
 }
 
+const char *sized_name(enum sized sized)
+{
+        static const char *const names[SIZED_N] = {
+                [SIZED_ASKED] = "asked",
+                [SIZED_LEARNED] = "learned",
+                [SIZED_WHOLE] = "whole",
+        };
+        return sized < SIZED_N ? names[sized] : "?";
+}
+
 const char *binding_kind_name(enum binding_kind kind)
 {
         static const char *const names[BINDING_KIND_N] = {

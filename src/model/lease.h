@@ -86,6 +86,14 @@ enum ending_told {
         ENDING_TOLD_N,
 };
 
+/* How its size was found. */
+enum sized {
+        SIZED_ASKED,   /* an amount or a share was named */
+        SIZED_LEARNED, /* none was: by what its earlier runs came to */
+        SIZED_WHOLE,   /* none was, and nothing is known of such runs: all a device can give */
+        SIZED_N,
+};
+
 struct lease {
         uint32_t generation;  /* of this row; survives its being emptied */
         uint8_t state;        /* enum lease_state */
@@ -107,10 +115,13 @@ struct lease {
         bool kill_left;      /* what its command leaves behind is ended, after notice and grace */
         bool ending;         /* its processes are being ended (arbiter/ending.c) */
         uint8_t ending_told; /* enum ending_told: what was said of its not getting on */
+        uint8_t sized;       /* enum sized */
+        uint8_t sized_by;    /* SIZED_LEARNED: how many runs */
         uint64_t id;         /* 1, 2, 3 … never reused; "L17" for people */
         uint32_t uid;        /* owner */
         uint32_t user;       /* row in the world's users */
         uint64_t bytes;      /* what was asked for, resolved */
+        uint64_t peak_bytes; /* the most it was known to use at any look; 0 = never known to use any */
         uint64_t devices;    /* bit mask of devices it may be on */
         uint32_t device;     /* index, once granted */
         uint64_t slot_ms;    /* --for; 0 = no limit */
@@ -145,6 +156,7 @@ const char *lease_event_name(enum lease_event event);
 const char *end_reason_name(enum end_reason reason); /* machine form, "owner-exited" */
 const char *end_reason_text(enum end_reason reason); /* for people, "the process it was bound to is gone" */
 const char *binding_kind_name(enum binding_kind kind);
+const char *sized_name(enum sized sized);
 const char *lease_id_text(uint64_t id, char buf[LEASE_ID_TEXT_MAX]); /* "L17" */
 bool lease_id_parse(const char *text, uint64_t *ret_id);             /* "L17" or "17" */
 /* Does it count on its device (a holder row with its reservation)? */

@@ -15,6 +15,9 @@ enum {
          * head's claim and some tenants a device: this table is never full before one of the others is. */
         HOLDERS_MAX = LEASES_MAX + OCCUPANCIES_MAX + ROWS_MAX + 16 * DEVICES_MAX,
         USERS_MAX = 1024,
+        HABITS_MAX = 1024, /* (user, program) pairs of which something is remembered */
+        HABITS_PER_USER_MAX = 256,
+        PEAKS_MAX = 20,     /* the last so many runs of each: what there is to take a p95 of */
         ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */
 
         UUID_TEXT_MAX = 96, /* NVML's own buffer size, NUL included */

@@ -12,7 +12,7 @@ void world_init(struct world *world, const struct config *config)
 
 #define TABLE(name) sizeof(((struct world *) 0)->name)
 _Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
-                               TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) +
+                               TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) + TABLE(habits) +
                                TABLE(holders_on) + TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) ==
                        sizeof(struct world),
                "another table: world_copy() has to take it along, or world_index() to make it anew");
@@ -29,6 +29,7 @@ void world_copy(struct world *to, const struct world *from)
         memcpy(to->users, from->users, from->n_users * sizeof(from->users[0]));
         memcpy(to->occupancies, from->occupancies, from->n_occupancies * sizeof(from->occupancies[0]));
         memcpy(to->processes, from->processes, from->n_processes * sizeof(from->processes[0]));
+        memcpy(to->habits, from->habits, from->n_habits * sizeof(from->habits[0]));
         world_index(to);
 }
 

@@ -11,6 +11,7 @@
 #include "model/config.h"
 #include "model/device.h"
 #include "model/entry.h"
+#include "model/habit.h"
 #include "model/holder.h"
 #include "model/lease.h"
 #include "model/limits.h"
@@ -40,6 +41,7 @@ struct world {
         uint32_t n_processes;   /* dense, sorted by (pid, start) */
         uint32_t n_occupancies; /* dense, sorted by (device, pid, start) */
         uint32_t n_users;
+        uint32_t n_habits; /* dense */
 
         struct device devices[DEVICES_MAX];
         uint64_t lease_ids[LEASES_MAX]; /* of leases[i], 0 = empty: what a look-up by id scans */
@@ -49,6 +51,7 @@ struct world {
         struct user users[USERS_MAX];
         struct occupancy occupancies[OCCUPANCIES_MAX];
         struct process processes[PROCESSES_MAX];
+        struct habit habits[HABITS_MAX];
 
         /* An index, one bit for each row of the holder table: which are on a device, and which are of a kind (of HOLDER_NONE:
          * which are in use). It follows from the table, so it is in no snapshot (world_index) and two equal worlds have it
@@ -181,6 +184,11 @@ struct device *world_device_new(struct world *world, uint32_t *ret_index);
 
 /* The row of a uid, made on demand; NULL when the table is full and nobody's row can be forgotten. */
 struct user *world_user(struct world *world, uint32_t uid, uint32_t *ret_index);
+
+/* What is remembered of a user's program; NULL when nothing is, or it has no name. */
+struct habit *world_habit_find(struct world *world, uint32_t uid, const char *consumer);
+/* The same, made on demand: when there is no room, who was not heard of for the longest is forgotten. NULL without a name. */
+struct habit *world_habit(struct world *world, uint32_t uid, const char *consumer);
 
 struct process *world_process_find(struct world *world, struct identity identity);
 /* The same for whoever asks for many in ascending order: @at remembers where it came to, and is 0 at first. */

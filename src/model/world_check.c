@@ -229,6 +229,23 @@ static const char *check_users(const struct world *w)
         return NULL;
 }
 
+static const char *check_habit(const struct world *w, uint32_t i)
+{
+        const struct habit *habit = &w->habits[i];
+
+        if (habit_is_none(habit) || habit->consumer[sizeof(habit->consumer) - 1] != '\0')
+                return "something remembered of a program without a name";
+        if (habit->last_ms > w->now_ms)
+                return "something remembered that has not happened yet";
+        for (uint32_t k = 0; k < PEAKS_MAX; k++)
+                if ((habit->peak_bytes[k] != 0) != (k < habit_n_peaks(habit)))
+                        return "a peak of a run that was none, or the other way round";
+        for (uint32_t j = 0; j < i; j++)
+                if (w->habits[j].uid == habit->uid && strcmp(w->habits[j].consumer, habit->consumer) == 0)
+                        return "two memories of one program";
+        return NULL;
+}
+
 const char *world_check(const struct world *w)
 {
         const char *wrong = NULL;
@@ -258,5 +275,7 @@ const char *world_check(const struct world *w)
         for (uint32_t i = 0; !wrong && i < w->n_occupancies; i++)
                 if (!holder_at(w, w->occupancies[i].holder))
                         wrong = "memory on a device that no holder accounts for";
+        for (uint32_t i = 0; !wrong && i < w->n_habits; i++)
+                wrong = check_habit(w, i);
         return wrong ? wrong : check_users(w);
 }

@@ -31,6 +31,7 @@ void get_restart_facts(struct get *c, struct restart_facts *p);
         F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
         F(S, SINCE, adopt, (4, BOOL, 0))                                                                               \
+        F(S, SINCE, learned, (4, BOOL, 0))                                                                             \
         F(S, SINCE, quota, (4, BELOW32, QUOTAS_MAX + 1))                                                               \
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
         F(S, U64, bytes, 0)                                                                                            \

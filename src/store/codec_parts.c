@@ -13,7 +13,8 @@ _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 &
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2,
                "an enum that the journal keeps has changed");
-_Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16, "an array that the journal keeps has another length");
+_Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20,
+               "an array that the journal keeps has another length");
 
 #define IDENTITY_FIELDS(F, S)                                                                                          \
         F(S, U32, pid, 0)                                                                                              \

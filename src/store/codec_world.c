@@ -15,6 +15,8 @@ void put_holder(struct put *c, const struct holder *p);
 void get_holder(struct get *c, struct holder *p);
 void put_user(struct put *c, const struct user *p);
 void get_user(struct get *c, struct user *p);
+void put_habit(struct put *c, const struct habit *p);
+void get_habit(struct get *c, struct habit *p);
 
 #define DEVICE_FIELDS(F, S)                                                                                            \
         F(S, BELOW8, health, DEVICE_HEALTH_N)                                                                          \
@@ -57,10 +59,13 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
         F(S, SINCE, ending, (4, BOOL, 0))                                                                              \
         F(S, SINCE, ending_told, (4, BELOW8, ENDING_TOLD_N))                                                           \
+        F(S, SINCE, sized, (4, BELOW8, SIZED_N))                                                                       \
+        F(S, SINCE, sized_by, (4, BELOW8, PEAKS_MAX + 1))                                                              \
         F(S, ID, id, 0)                                                                                                \
         F(S, U32, uid, 0)                                                                                              \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
         F(S, U64, bytes, 0)                                                                                            \
+        F(S, SINCE, peak_bytes, (4, U64, 0))                                                                           \
         F(S, U64, devices, 0)                                                                                          \
         F(S, INDEX, device, DEVICES_MAX)                                                                               \
         F(S, U64, slot_ms, 0)                                                                                          \
@@ -84,7 +89,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 448)
+CODEC_STRUCT(lease, LEASE_FIELDS, 464)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -148,6 +153,14 @@ CODEC_STRUCT(holder, HOLDER_FIELDS, 136)
         F(S, U64, usage_at_ms, 0)
 CODEC_STRUCT(user, USER_FIELDS, 40)
 
+#define HABIT_FIELDS(F, S)                                                                                             \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, TEXT, consumer, 0)                                                                                        \
+        F(S, U64, last_ms, 0)                                                                                          \
+        F(S, U64, n_runs, 0)                                                                                           \
+        F(S, U64S, peak_bytes, PEAKS_MAX)
+CODEC_STRUCT(habit, HABIT_FIELDS, 248)
+
 /* Everything in front of the tables, the numbers of their rows last. */
 #define WORLD_FIELDS(F, S)                                                                                             \
         F(S, STRUCT, config, config)                                                                                   \
@@ -165,7 +178,8 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, BELOW32, n_holders, HOLDERS_MAX + 1)                                                                      \
         F(S, BELOW32, n_processes, PROCESSES_MAX + 1)                                                                  \
         F(S, BELOW32, n_occupancies, OCCUPANCIES_MAX + 1)                                                              \
-        F(S, BELOW32, n_users, USERS_MAX + 1)
+        F(S, BELOW32, n_users, USERS_MAX + 1)                                                                          \
+        F(S, SINCE, n_habits, (4, BELOW32, HABITS_MAX + 1))
 /*      table, its struct, the number of its rows, its rows, do they start with a generation? */
 #define WORLD_TABLES(T)                                                                                                \
         T(devices, device, n_devices, DEVICES_MAX, false)                                                              \
@@ -174,7 +188,8 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         T(holders, holder, n_holders, HOLDERS_MAX, true)                                                               \
         T(users, user, n_users, USERS_MAX, false)                                                                      \
         T(occupancies, occupancy, n_occupancies, OCCUPANCIES_MAX, false)                                               \
-        T(processes, process, n_processes, PROCESSES_MAX, false)
+        T(processes, process, n_processes, PROCESSES_MAX, false)                                                       \
+        T(habits, habit, n_habits, HABITS_MAX, false)
 
 #define TABLE_SIZE(table, S, n, max, has_generation) +(max) * sizeof(struct S)
 #define WORLD_AND_TABLES(F, S)                                                                                         \
@@ -187,6 +202,7 @@ CODEC_STRUCT(user, USER_FIELDS, 40)
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)                                                                                 \
+        F(S, ROWS, habits, habit)                                                                                      \
         F(S, U64S, holders_on, 0) /* the index: made from the rows, in no snapshot */                                  \
         F(S, U64S, holders_of, 0)                                                                                      \
         F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \

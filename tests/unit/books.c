@@ -110,6 +110,9 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->kill_at_end = l->over_time = l->owner_gone = seed % 2;
         l->exclusive = l->adopted = l->kill_left = l->ending = seed % 2;
         l->ending_told = ENDING_TOLD_BLOCKED;
+        l->sized = SIZED_LEARNED;
+        l->sized_by = PEAKS_MAX;
+        l->peak_bytes = UINT64_C(11) << 30;
         l->root_term_ms = 31;
         l->tree_kill_ms = 32;
         l->ending_again_ms = 33;
@@ -213,6 +216,16 @@ static void fill_user(struct user *u, uint32_t seed)
         u->usage_at_ms = 5;
 }
 
+static void fill_habit(struct habit *h, uint32_t seed)
+{
+        h->uid = 1000 + seed;
+        (void) snprintf(h->consumer, sizeof(h->consumer), "train-%u.py", seed);
+        h->last_ms = 6;
+        h->n_runs = PEAKS_MAX + seed;
+        for (uint32_t i = 0; i < PEAKS_MAX; i++)
+                h->peak_bytes[i] = UINT64_MAX - i;
+}
+
 void books_world_fill(struct world *w, uint32_t seed)
 {
         some_config(&w->config, seed);
@@ -230,6 +243,7 @@ void books_world_fill(struct world *w, uint32_t seed)
         w->n_processes = 4;
         w->n_occupancies = 6;
         w->n_users = 3;
+        w->n_habits = 2;
         for (uint32_t i = 0; i < w->n_devices; i++)
                 fill_device(&w->devices[i], seed + i);
         for (uint32_t i = 0; i < w->n_leases; i += 2) {
@@ -245,6 +259,8 @@ void books_world_fill(struct world *w, uint32_t seed)
         w->holders[0].generation = 2;
         for (uint32_t i = 0; i < w->n_users; i++)
                 fill_user(&w->users[i], seed + i);
+        for (uint32_t i = 0; i < w->n_habits; i++)
+                fill_habit(&w->habits[i], seed + i);
         for (uint32_t i = 0; i < w->n_occupancies; i++)
                 some_occupancy(&w->occupancies[i], seed + i);
         for (uint32_t i = 0; i < w->n_processes; i++)
@@ -258,7 +274,7 @@ static void some_request(struct request *r, uint32_t seed)
         r->uid = 1000 + seed;
         r->is_admin = r->collected = r->kill_at_end = true;
         r->no_wait = r->managed = seed % 2;
-        r->kill_left = r->exclusive = r->adopt = seed % 2;
+        r->kill_left = r->exclusive = r->adopt = r->learned = seed % 2;
         r->quota = QUOTAS_MAX;
         r->idempotency = (struct idempotency){ .key = { 1, 2 }, .body = UINT64_MAX };
         r->priority = 2;

@@ -122,6 +122,7 @@ static void full_world_fits_its_bound_and_an_empty_one_is_small(void **state)
         in->n_entries = ENTRIES_MAX;
         in->n_holders = HOLDERS_MAX;
         in->n_users = USERS_MAX;
+        in->n_habits = HABITS_MAX;
         in->n_processes = PROCESSES_MAX;
         in->n_occupancies = OCCUPANCIES_MAX;
         for (uint32_t i = 0; i < LEASES_MAX; i++) {
@@ -132,6 +133,10 @@ static void full_world_fits_its_bound_and_an_empty_one_is_small(void **state)
                 in->entries[i] = pattern->entries[0];
         for (uint32_t i = 0; i < HOLDERS_MAX; i++)
                 in->holders[i] = pattern->holders[1];
+        for (uint32_t i = 0; i < HABITS_MAX; i++) {
+                in->habits[i] = pattern->habits[0];
+                memset(in->habits[i].consumer, 'c', sizeof(in->habits[i].consumer) - 1);
+        }
         for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
                 in->processes[i] = pattern->processes[0];
                 memset(in->processes[i].ancestors, 1, sizeof(in->processes[i].ancestors));
@@ -343,16 +348,16 @@ static void S14_counts_beyond_the_bytes_end_at_once(void **state)
         (void) state;
         struct world *world = books_world_new();
         uint8_t *bytes;
-        size_t n = world_encode(world, &bytes); /* empty; the counts of rows are its last seven numbers */
+        size_t n = world_encode(world, &bytes); /* empty; the counts of rows are its last eight numbers */
 
-        for (size_t i = 0; i < 7; i++) {
-                uint8_t kept = bytes[n - 4 * (7 - i)];
-                bytes[n - 4 * (7 - i)] = 64;
+        for (size_t i = 0; i < 8; i++) {
+                uint8_t kept = bytes[n - 4 * (8 - i)];
+                bytes[n - 4 * (8 - i)] = 64;
                 books_world_zero(world);
                 assert_int_equal(codec_world_decode(bytes, n, world, &err), -EBADMSG);
-                bytes[n - 4 * (7 - i)] = kept;
+                bytes[n - 4 * (8 - i)] = kept;
         }
-        memset(bytes + n - 28, 0xff, 28);
+        memset(bytes + n - 32, 0xff, 32);
         books_world_zero(world);
         assert_int_equal(codec_world_decode(bytes, n, world, &err), -EBADMSG);
         free(bytes);
