@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-enum { HEADER_SIZE = 64, LAYOUT = 2, BOOT_ID_SIZE = 36 };
+enum { HEADER_SIZE = 64, LAYOUT = 3, BOOT_ID_SIZE = 36 };
 
 /* A file of another boot or another layout begins anew. */
 struct header {

@@ -16,7 +16,7 @@
 #include "hands/policy.h"
 #include "wire/warden.h"
 
-enum { BOOK_HELPERS_MAX = 16, BOOK_SLOT_SIZE = 128 };
+enum { BOOK_HELPERS_MAX = 16, BOOK_SLOT_SIZE = 256 };
 
 enum book_state { BOOK_FREE, BOOK_RUNNING, BOOK_ENDED, BOOK_STATE_N };
 

@@ -29,13 +29,13 @@ static void code_u32(struct codec *c, const char *what, uint32_t *v, uint32_t mi
         require(c, what, *v >= min && *v <= max);
 }
 
-static void code_u64(struct codec *c, const char *what, uint64_t *v, uint64_t min)
+static void code_u64(struct codec *c, const char *what, uint64_t *v, uint64_t min, uint64_t max)
 {
         if (c->writing)
                 bytes_put_u64(&c->w, *v);
         else
                 *v = bytes_get_u64(&c->r);
-        require(c, what, *v >= min);
+        require(c, what, *v >= min && *v <= max);
 }
 
 static void code_bool(struct codec *c, bool *v)
@@ -69,31 +69,60 @@ static void code_program(struct codec *c, char *text)
                 require(c, "program", text[n] == '\0');
 }
 
+static void code_uuid(struct codec *c, uint8_t *uuid, bool required, bool allowed)
+{
+        static const uint8_t none[WARDEN_UUID_SIZE];
+
+        if (c->writing)
+                bytes_put_data(&c->w, uuid, WARDEN_UUID_SIZE);
+        else
+                (void) bytes_get_data(&c->r, uuid, WARDEN_UUID_SIZE);
+        bool given = memcmp(uuid, none, sizeof(none)) != 0;
+        require(c, "device_uuid", given ? allowed : !required);
+}
+
+static void code_parking(struct codec *c, struct warden_order *m)
+{
+        bool parks = warden_verb_parks(m->verb), locks = m->verb == WARDEN_LOCK || m->verb == WARDEN_HOLD;
+        uint64_t most = parks ? UINT64_MAX : 0;
+
+        code_uuid(c, m->device_uuid, locks || m->verb == WARDEN_RESTORE, parks);
+        code_u64(c, "lease_id", &m->lease_id, 0, most);
+        code_u64(c, "bytes", &m->bytes, 0, most);
+        code_u64(c, "used_at_most_bytes", &m->used_at_most_bytes, 0, most);
+        code_u32(c, "deadline_ms", &m->deadline_ms, locks ? 1 : 0, parks ? WARDEN_DEADLINE_MOST_MS : 0);
+        code_u32(c, "flags", &m->flags, 0, parks ? WARDEN_FLAG_ALL : 0);
+}
+
 static void code_order(struct codec *c, struct warden_order *m)
 {
-        code_u64(c, "order_id", &m->order_id, 1);
+        code_u64(c, "order_id", &m->order_id, 1, UINT64_MAX);
         code_enum(c, "verb", &m->verb, WARDEN_SIGNAL, WARDEN_VERB_N);
         bool signals = m->verb == WARDEN_SIGNAL;
         code_u32(c, "signal", &m->signal, signals ? 1 : 0, signals ? SIGNAL_MAX : 0);
         code_u32(c, "pid", &m->pid, 1, PID_MAX);
-        code_u64(c, "start_ticks", &m->start_ticks, 0);
-        code_u64(c, "pidfd_inode", &m->pidfd_inode, 0);
+        code_u64(c, "start_ticks", &m->start_ticks, 0, UINT64_MAX);
+        code_u64(c, "pidfd_inode", &m->pidfd_inode, 0, UINT64_MAX);
         code_u32(c, "owner_uid", &m->owner_uid, 0, UINT32_MAX - 1); /* the last one means "no uid" everywhere */
-        code_u64(c, "cgroup_id", &m->cgroup_id, 0);
+        code_u64(c, "cgroup_id", &m->cgroup_id, 0, UINT64_MAX);
         code_u32(c, "reason", &m->reason, 0, UINT32_MAX);
+        code_parking(c, m);
 }
 
 static void code_answer(struct codec *c, struct warden_answer *m)
 {
         uint32_t error = (uint32_t) m->error;
 
-        code_u64(c, "order_id", &m->order_id, 1);
+        code_u64(c, "order_id", &m->order_id, 1, UINT64_MAX);
         code_enum(c, "result", &m->result, 0, WARDEN_RESULT_N);
         code_enum(c, "why", &m->why, 0, WARDEN_WHY_N);
         require(c, "why", (m->result == WARDEN_DONE) == (m->why == WARDEN_WHY_NONE));
         code_u32(c, "error", &error, 0, ERRNO_MAX);
         m->error = (int32_t) error;
         code_bool(c, &m->kept);
+        code_u32(c, "driver_code", &m->driver_code, 0, UINT32_MAX);
+        code_u64(c, "host_bytes", &m->host_bytes, 0, UINT64_MAX);
+        code_u32(c, "duration_ms", &m->duration_ms, 0, UINT32_MAX);
 }
 
 static void code_message(struct codec *c, struct warden_message *msg)
@@ -110,13 +139,13 @@ static void code_message(struct codec *c, struct warden_message *msg)
                 return;
         case WARDEN_SETTLED:
         case WARDEN_HELD:
-                code_u64(c, "order_id", &msg->order_id, 1);
+                code_u64(c, "order_id", &msg->order_id, 1, UINT64_MAX);
                 return;
         case WARDEN_PING:
-                code_u64(c, "nonce", &msg->nonce, 1);
+                code_u64(c, "nonce", &msg->nonce, 1, UINT64_MAX);
                 return;
         case WARDEN_STATE:
-                code_u64(c, "nonce", &msg->state.nonce, 0);
+                code_u64(c, "nonce", &msg->state.nonce, 0, UINT64_MAX);
                 code_u32(c, "n_running", &msg->state.n_running, 0, UINT16_MAX);
                 code_u32(c, "can", &msg->state.can, 0, WARDEN_CAN_ALL);
                 return;
@@ -203,9 +232,17 @@ const char *warden_kind_name(enum warden_kind kind)
 const char *warden_verb_name(enum warden_verb verb)
 {
         static const char *const names[WARDEN_VERB_N] = {
-                [WARDEN_SIGNAL] = "signal",       [WARDEN_FREEZE] = "freeze",         [WARDEN_THAW] = "thaw",
-                [WARDEN_KILL_TREE] = "kill_tree", [WARDEN_CHECKPOINT] = "checkpoint", [WARDEN_LOCK] = "lock",
-                [WARDEN_RESTORE] = "restore",     [WARDEN_UNLOCK] = "unlock",
+                [WARDEN_SIGNAL] = "signal",
+                [WARDEN_FREEZE] = "freeze",
+                [WARDEN_THAW] = "thaw",
+                [WARDEN_KILL_TREE] = "kill_tree",
+                [WARDEN_CHECKPOINT] = "checkpoint",
+                [WARDEN_LOCK] = "lock",
+                [WARDEN_RESTORE] = "restore",
+                [WARDEN_UNLOCK] = "unlock",
+                [WARDEN_STOP] = "stop",
+                [WARDEN_CONT] = "cont",
+                [WARDEN_HOLD] = "hold",
         };
         return NAME_OR_UNKNOWN(names, verb);
 }
@@ -249,6 +286,23 @@ static const struct {
         [WARDEN_WHY_NOT_FROZEN] = { "not_frozen", "it did not stand still in time and goes on" },
         [WARDEN_WHY_LOST] = { "lost", "lessor-warden ended in the middle: whether it was done is not known" },
         [WARDEN_WHY_AWAY] = { "hands_away", "lessor-warden is not there at the moment" },
+        [WARDEN_WHY_STATE] = { "state", "the state that is recorded of the process does not allow it" },
+        [WARDEN_WHY_PARKED] = { "parked", "it is parked, and what is parked is not signalled" },
+        [WARDEN_WHY_FINAL] = { "final", "an earlier step failed for good; nothing more is tried on it" },
+        [WARDEN_WHY_RECORD] = { "record", "its record is damaged or could not be written" },
+        [WARDEN_WHY_STANDS_STILL] = { "stands_still", "somebody stopped or froze it; it has to run to be asked" },
+        [WARDEN_WHY_LOCK_TIMEOUT] = { "lock_timeout", "a kernel was still running at the deadline; it runs on" },
+        [WARDEN_WHY_DEVICE] = { "device", "it was parked from another device" },
+        [WARDEN_WHY_HEADROOM] = { "headroom", "the device has no room for it at the last look" },
+        [WARDEN_WHY_CANNOT_MACHINE] = { "cannot_machine", "CUDA checkpoints exist on x86_64 only" },
+        [WARDEN_WHY_CANNOT_LIBRARY] = { "cannot_library", "libcuda.so.1 cannot be loaded" },
+        [WARDEN_WHY_CANNOT_DRIVER] = { "cannot_driver", "the driver has no checkpoints (570 or newer is needed)" },
+        [WARDEN_WHY_CANNOT_PROCESS] = { "cannot_process", "to the driver it is no process with CUDA" },
+        [WARDEN_WHY_CANNOT_INIT] = { "cannot_init", "the driver does not initialise" },
+        [WARDEN_WHY_CANNOT_PERMITTED] = { "cannot_permitted", "the driver does not permit it" },
+        [WARDEN_WHY_CANNOT_SUPPORTED] = { "cannot_supported", "the driver does not support it for this process" },
+        [WARDEN_WHY_DRIVER] = { "driver", "the driver tried it and failed" },
+        [WARDEN_WHY_NO_EFFECT] = { "no_effect", "the driver said that it was done, and it was not" },
 };
 
 const char *warden_why_name(enum warden_why why)

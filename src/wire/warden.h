@@ -23,6 +23,20 @@
  *    was tried. `why` is for programs, warden_why_words() for people.
  *  - Anything malformed, unknown or out of place ends the connection; nothing of it is done.
  *
+ * Parking (LOCK … HOLD, one process each; the brain orders them for a tree):
+ *
+ *   park    LOCK all, CHECKPOINT all, STOP all             hold    HOLD
+ *   thaw    RESTORE all, UNLOCK all (the other way round)  let go  UNLOCK; UNLOCK after LOCK cancels it
+ *
+ *  - Each step is written into the process's record (wire/record.h) before it is taken and after it. A verb that the record
+ *    does not allow is BLOCKED with STATE. The record outlives the brain and the hands; what it says is how things stand.
+ *  - BLOCKED: nothing has changed; LOCK_TIMEOUT too is undone. FAILED of CHECKPOINT and RESTORE is final (all later verbs:
+ *    FINAL). FAILED of LOCK, HOLD, UNLOCK, STOP and CONT: the record tells where it stands.
+ *  - A call of the driver that does not return is never interrupted: its order stays HELD, whoever restarts meanwhile.
+ *  - What is parked is not signalled (PARKED). SIGKILL or KILL_TREE of who was restored once locks and checkpoints it first
+ *    (drivers are known to hang otherwise); where that is BLOCKED nobody is killed.
+ *  - HOLD is let go by the hands themselves when they have had no brain for WARDEN_ALONE_MS. What is parked stays parked.
+ *
  * encode and decode keep the promises of wire/eyes.h: any bytes are safe; what is accepted is written again to the same bytes.
  */
 #include <stdbool.h>
@@ -31,9 +45,12 @@
 #include "base/error.h"
 
 enum {
-        WARDEN_VERSION = 1,
-        WARDEN_MESSAGE_MAX = 64,
+        WARDEN_VERSION = 2,
+        WARDEN_MESSAGE_MAX = 128,
         WARDEN_PROGRAM_SIZE = 32, /* "0.1.0", with its NUL */
+        WARDEN_UUID_SIZE = 16,    /* of a device, binary: "GPU-1234…" is 0x12 0x34 … */
+        WARDEN_DEADLINE_MOST_MS = 3600000,
+        WARDEN_ALONE_MS = 2000,
 };
 
 enum warden_kind {
@@ -54,12 +71,21 @@ enum warden_verb {
         WARDEN_FREEZE,    /* the cgroup, else the one process: until it stands still */
         WARDEN_THAW,      /* the opposite */
         WARDEN_KILL_TREE, /* SIGKILL to all of the cgroup, else to the one process: until nobody is left */
-        WARDEN_LOCK,      /* from here on: reserved for checkpoints; refused by hands that cannot */
-        WARDEN_CHECKPOINT,
-        WARDEN_RESTORE,
-        WARDEN_UNLOCK,
+        /* from here on parking, one process each */
+        WARDEN_LOCK,       /* its CUDA calls wait; `deadline_ms` is what running kernels get to drain */
+        WARDEN_CHECKPOINT, /* device memory → its own host memory. Of who is locked */
+        WARDEN_RESTORE, /* the way back, after a look at the device; locked afterwards. Of who is checkpointed or stopped */
+        WARDEN_UNLOCK, /* it goes on. Of who is locked or held */
+        WARDEN_STOP,   /* SIGSTOP. Of who is checkpointed */
+        WARDEN_CONT,   /* SIGCONT. Of who is stopped */
+        WARDEN_HOLD,   /* LOCK, to stay so with its memory where it is */
         WARDEN_VERB_N,
 };
+
+static inline bool warden_verb_parks(enum warden_verb verb)
+{
+        return verb >= WARDEN_LOCK && verb < WARDEN_VERB_N;
+}
 
 enum warden_result { WARDEN_DONE, WARDEN_BLOCKED, WARDEN_FAILED, WARDEN_RESULT_N };
 
@@ -90,13 +116,41 @@ enum warden_why {
         WARDEN_WHY_NOT_FROZEN,        /* did not stand still in time; was thawed again */
         WARDEN_WHY_LOST,              /* hands or helper ended in the middle: what was done is not known */
         WARDEN_WHY_AWAY,              /* the brain's own: there are no hands at the moment */
+        /* parking, BLOCKED */
+        WARDEN_WHY_STATE,        /* what is recorded of it does not allow that verb */
+        WARDEN_WHY_PARKED,       /* a signal, and it is parked */
+        WARDEN_WHY_FINAL,        /* an earlier step failed for good: nothing is tried any more */
+        WARDEN_WHY_RECORD,       /* its record is damaged, or could not be written (errno) */
+        WARDEN_WHY_STANDS_STILL, /* somebody stopped or froze it: the driver would wait for it for ever */
+        WARDEN_WHY_LOCK_TIMEOUT, /* a kernel did not drain; it runs on */
+        WARDEN_WHY_DEVICE,       /* RESTORE: not the device it was parked from */
+        WARDEN_WHY_HEADROOM, /* RESTORE: more is used on the device than `used_at_most_bytes`, or not known how much */
+        WARDEN_WHY_CANNOT_MACHINE,   /* checkpoints exist on x86_64 only */
+        WARDEN_WHY_CANNOT_LIBRARY,   /* no libcuda.so.1 */
+        WARDEN_WHY_CANNOT_DRIVER,    /* older than 570 (CUDA 12.8) */
+        WARDEN_WHY_CANNOT_PROCESS,   /* 1: no process with CUDA */
+        WARDEN_WHY_CANNOT_INIT,      /* 3: not initialised, also after cuInit */
+        WARDEN_WHY_CANNOT_PERMITTED, /* 800 */
+        WARDEN_WHY_CANNOT_SUPPORTED, /* 801 */
+        /* parking, FAILED */
+        WARDEN_WHY_DRIVER,    /* the driver tried and failed: `driver_code` */
+        WARDEN_WHY_NO_EFFECT, /* it said that it was done, and its state says otherwise */
         WARDEN_WHY_N,
 };
 
 enum {
         WARDEN_CAN_CGROUP = 1 << 0,      /* there is a cgroup v2 hierarchy */
         WARDEN_CAN_CGROUP_KILL = 1 << 1, /* with cgroup.kill */
-        WARDEN_CAN_ALL = (1 << 2) - 1,
+        WARDEN_CAN_CHECKPOINT =
+                1 << 2, /* they have the program for it, on a machine for it; says nothing of the driver */
+        WARDEN_CAN_ALL = (1 << 3) - 1,
+};
+
+/* What a record remembers for whoever reads it; the hands themselves do nothing by them. */
+enum {
+        WARDEN_FLAG_NO_STOP = 1 << 0, /* is not stopped while parked */
+        WARDEN_FLAG_FILLER = 1 << 1,
+        WARDEN_FLAG_ALL = (1 << 2) - 1,
 };
 
 struct warden_hello {
@@ -115,6 +169,14 @@ struct warden_order {
         uint32_t owner_uid;
         uint64_t cgroup_id; /* inode of the folder the process is in or below; 0 = only the one process */
         uint32_t reason;    /* the core's rule, for the log */
+        /* parking only, else all 0 */
+        uint8_t device_uuid[WARDEN_UUID_SIZE]; /* LOCK, HOLD, RESTORE: not 0 */
+        uint64_t lease_id;                     /* for the record */
+        uint64_t bytes;                        /* its device memory, for the record */
+        uint64_t
+                used_at_most_bytes; /* RESTORE: used (total - free) of the device must not be above it at the last look */
+        uint32_t deadline_ms;       /* LOCK, HOLD: not 0; others: ignored */
+        uint32_t flags;             /* WARDEN_FLAG_… */
 };
 
 struct warden_answer {
@@ -123,6 +185,10 @@ struct warden_answer {
         enum warden_why why; /* NONE exactly when done */
         int32_t error;       /* errno behind it, 0 = none */
         bool kept;           /* the hands remember it until SETTLED */
+        /* parking, else 0 */
+        uint32_t driver_code; /* CUresult of the call that decided, 0 = success, or none was made */
+        uint64_t host_bytes;  /* CHECKPOINT: by how much the process's host memory really grew */
+        uint32_t duration_ms; /* of the driver's call; saturates */
 };
 
 struct warden_state {

@@ -26,14 +26,16 @@ BUILD = os.path.abspath(os.environ.get("LESSOR_BUILD_DIR") or os.path.join(HERE,
 WARDEN = os.path.join(BUILD, "bin", "lessor-warden")
 ALICE, BOB = 61001, 61002  # users that own nothing here
 
-VERSION = 1
+VERSION = 2
 HELLO, ORDER, OUTCOME, SETTLED, HELD, PING, STATE = range(1, 8)
-SIGNAL, FREEZE, THAW, KILL_TREE, LOCK, CHECKPOINT, RESTORE, UNLOCK = range(1, 9)
+SIGNAL, FREEZE, THAW, KILL_TREE, LOCK, CHECKPOINT, RESTORE, UNLOCK, STOP, CONT, HOLD = range(1, 12)
 RESULTS = ("done", "blocked", "failed")
 WHYS = ("none", "gone", "recycled", "unseen", "other_owner", "uid_not_allowed", "protected_init", "protected_kernel",
         "protected_lessor", "protected_program", "verb", "signal", "no_grace", "rate", "busy", "no_cgroup",
         "cgroup_not_member", "cgroup_not_ours", "cgroup_has_others", "kernel_too_old", "system", "unkillable", "not_frozen",
-        "lost", "hands_away")  # fmt: skip
+        "lost", "hands_away", "state", "parked", "final", "record", "stands_still", "lock_timeout", "device", "headroom",
+        "cannot_machine", "cannot_library", "cannot_driver", "cannot_process", "cannot_init", "cannot_permitted",
+        "cannot_supported", "driver", "no_effect")  # fmt: skip
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
 
@@ -126,12 +128,13 @@ class Target:
 # ---- the warden ----
 
 class Outcome:
-    def __init__(self, order_id, result, why, error, kept):
+    def __init__(self, order_id, result, why, error, kept, code, host_bytes, duration_ms):
         self.order_id, self.result, self.why = order_id, RESULTS[result], WHYS[why]
         self.error, self.kept = error, bool(kept)
+        self.code, self.host_bytes, self.duration_ms = code, host_bytes, duration_ms
 
     def __repr__(self):
-        return f"{self.order_id}: {self.result} {self.why} errno={self.error} kept={self.kept}"
+        return f"{self.order_id}: {self.result} {self.why} errno={self.error} kept={self.kept} code={self.code}"
 
 
 def decode(data):
@@ -142,7 +145,7 @@ def decode(data):
         return kind, (version, body.rstrip(b"\0").decode())
     assert version == VERSION
     if kind == OUTCOME:
-        return kind, Outcome(*struct.unpack("<QIIIB", body))
+        return kind, Outcome(*struct.unpack("<QIIIBIQI", body))
     if kind == HELD:
         return kind, struct.unpack("<Q", body)[0]
     assert kind == STATE, kind
@@ -190,13 +193,15 @@ class Brain:
         assert self.hello[0] == VERSION
         return self
 
-    def order(self, verb, pid, sig=0, start=None, inode=0, owner=None, cgroup=0, order_id=None):
+    def order(self, verb, pid, sig=0, start=None, inode=0, owner=None, cgroup=0, order_id=None, uuid=bytes(16), lease=0,
+              size=0, used_at_most=0, deadline_ms=0, flags=0):  # fmt: skip
         if order_id is None:
             order_id = Brain.next_order
             Brain.next_order += 1
         start = start_ticks(pid) if start is None else start
         owner = os.geteuid() if owner is None else owner
-        self.say(ORDER, struct.pack("<QIIIQQIQI", order_id, verb, sig, pid, start, inode, owner, cgroup, 7))
+        self.say(ORDER, struct.pack("<QIIIQQIQI16sQQQII", order_id, verb, sig, pid, start, inode, owner, cgroup, 7, uuid, lease,
+                                    size, used_at_most, deadline_ms, flags))  # fmt: skip
         return order_id
 
     def flood(self, n, *order, **rest):

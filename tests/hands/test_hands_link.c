@@ -402,7 +402,7 @@ static void hands_of_another_version_are_named_by_lessord(void **state)
         make_link(&options);
         hands_link_start(hands);
         until(n_down == 1);
-        assert_non_null(strstr(words, "lessor-warden 0.9.7 speaks version 2, lessord 0.1.0 speaks version 1"));
+        assert_non_null(strstr(words, "lessor-warden 0.9.7 speaks version 3, lessord 0.1.0 speaks version 2"));
         assert_int_equal(n_up, 0);
         assert_int_equal(n_down, 1);
 }
@@ -640,7 +640,8 @@ static void F48_pid_of_a_launched_warden_is_nobody_elses_until_the_next_one(void
 
 static int be_old_warden(int fd)
 {
-        struct warden_message hello = { .kind = WARDEN_HELLO, .hello = { .version = 2, .program = "0.9.7" } };
+        struct warden_message hello = { .kind = WARDEN_HELLO,
+                                        .hello = { .version = WARDEN_VERSION + 1, .program = "0.9.7" } };
         uint8_t buf[WARDEN_MESSAGE_MAX];
         size_t n = 0;
 

@@ -192,10 +192,10 @@ def test_record_that_names_somebody_else_as_helper_harms_nobody(things, pid):
     warden = things.warden()
     warden.brain.greet()
     warden.kill()
-    order = struct.pack("<QIIIxxxxQQIxxxxQIxxxx", 77, KILL_TREE, 0, 4242, 99, 0, os.geteuid(), 0, 7)
+    order = struct.pack("<QIIIxxxxQQIxxxxQI16xxxxxQQQII", 77, KILL_TREE, 0, 4242, 99, 0, os.geteuid(), 0, 7, 0, 0, 0, 0, 0)
     with open(slot_file(warden), "r+b") as f:
         f.seek(64)
-        f.write(struct.pack("<IIQ", 1, pid % 2**32, 12345) + order + bytes(128 - 16 - len(order)))
+        f.write(struct.pack("<IIQ", 1, pid % 2**32, 12345) + order + bytes(256 - 16 - len(order)))
     warden.start()
     brain = warden.brain.greet()
     assert brain.held == [] and [(o.order_id, o.why) for o in brain.outcomes] in ([], [(77, "lost")])

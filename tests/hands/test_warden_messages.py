@@ -11,14 +11,14 @@ import sys
 
 import pytest
 
-from brain import (ALICE, BOB, HELLO, ORDER, OUTCOME, PING, SETTLED, SIGNAL, VERSION, WARDEN, Brain, SystemWarden, needs_root, start_ticks,
-                   until)  # fmt: skip
+from brain import (ALICE, BOB, HELLO, LOCK, ORDER, OUTCOME, PING, SETTLED, SIGNAL, VERSION, WARDEN, Brain, SystemWarden, needs_root,
+                   start_ticks, until)  # fmt: skip
 
 
 def order_bytes(pid, verb=SIGNAL, sig=int(signal.SIGTERM), owner=None, start=None, order_id=9):
     owner = os.geteuid() if owner is None else owner
     start = start_ticks(pid) if start is None else start
-    return struct.pack("<QIIIQQIQI", order_id, verb, sig, pid, start, 0, owner, 0, 7)
+    return struct.pack("<QIIIQQIQI48x", order_id, verb, sig, pid, start, 0, owner, 0, 7)
 
 
 def header(kind, version=VERSION):
@@ -34,11 +34,12 @@ def bad_messages(pid):
     yield header(0)
     yield header(8)
     yield header(0xFFFF)
-    yield header(ORDER, 2) + order_bytes(pid)
+    yield header(ORDER, VERSION + 1) + order_bytes(pid)
     yield header(ORDER, 0) + order_bytes(pid)
     yield header(ORDER) + order_bytes(pid, order_id=0)
     yield header(ORDER) + order_bytes(pid, verb=0)
-    yield header(ORDER) + order_bytes(pid, verb=9)
+    yield header(ORDER) + order_bytes(pid, verb=12)
+    yield header(ORDER) + order_bytes(pid, verb=LOCK, sig=0)  # without a deadline
     yield header(ORDER) + order_bytes(pid, sig=0)
     yield header(ORDER) + order_bytes(pid, sig=65)
     yield header(ORDER) + order_bytes(pid, verb=2, sig=15)
@@ -48,7 +49,7 @@ def bad_messages(pid):
     yield header(ORDER) + order_bytes(pid, owner=2**32 - 1)
     yield header(PING) + bytes(8)
     yield header(SETTLED) + bytes(8)
-    yield header(OUTCOME) + struct.pack("<QIIIB", 9, 0, 0, 0, 0)  # the hands' own words
+    yield header(OUTCOME) + struct.pack("<QIIIBIQI", 9, 0, 0, 0, 0, 0, 0, 0)  # the hands' own words
     yield header(HELLO) + b"0.1.0".ljust(32, b"\0")  # a second one
 
 
@@ -82,14 +83,14 @@ def test_order_before_a_hello_ends_the_connection(things):
 
 def test_hello_of_another_version_is_named_by_both_and_refused(things):
     warden = things.warden()
-    warden.brain.say_hello(version=2, program=b"0.9.7")
+    warden.brain.say_hello(version=VERSION + 1, program=b"0.9.7")
     while warden.brain.hear() is not None:
         pass
     version, program = warden.brain.hello
     assert version == VERSION and program
     assert warden.child.wait(60) == 3
     words = warden.words()
-    assert f"lessord 0.9.7 speaks version 2, lessor-warden {program} speaks version 1" in words and "restart" in words
+    assert f"lessord 0.9.7 speaks version {VERSION + 1}, lessor-warden {program} speaks version {VERSION}" in words and "restart" in words
 
 
 @pytest.mark.parametrize("program", [b"", b"a b", b"0.1\n", b"\x1b[2J", b"x" * 32, b"0.1\0x"])

@@ -149,7 +149,7 @@ def test_s22_verbs_of_a_later_release_are_refused(things):
     target = things.target()
     brain = things.warden().brain.greet()
     for verb in (LOCK, CHECKPOINT, RESTORE, UNLOCK):
-        assert brain.ask(verb, target.pid) == ("blocked", "verb")
+        assert brain.ask(verb, target.pid, uuid=b"u" * 16, deadline_ms=1000) == ("blocked", "verb")
     assert target.signals() == []
 
 

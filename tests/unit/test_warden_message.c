@@ -29,9 +29,14 @@ static struct warden_message sample(enum warden_kind kind)
                                                  .reason = 3 };
                 break;
         case WARDEN_OUTCOME:
-                m.outcome = (struct warden_answer){
-                        .order_id = 7, .result = WARDEN_BLOCKED, .why = WARDEN_WHY_SYSTEM, .error = EPERM, .kept = true
-                };
+                m.outcome = (struct warden_answer){ .order_id = 7,
+                                                    .result = WARDEN_BLOCKED,
+                                                    .why = WARDEN_WHY_SYSTEM,
+                                                    .error = EPERM,
+                                                    .kept = true,
+                                                    .driver_code = 304,
+                                                    .host_bytes = 4096,
+                                                    .duration_ms = 12 };
                 break;
         case WARDEN_SETTLED:
         case WARDEN_HELD:
@@ -50,6 +55,22 @@ static struct warden_message sample(enum warden_kind kind)
         return m;
 }
 
+/* The order with most in it. */
+static struct warden_message sample_restore(void)
+{
+        struct warden_message m = sample(WARDEN_ORDER);
+
+        m.order.verb = WARDEN_RESTORE;
+        m.order.signal = 0;
+        memset(m.order.device_uuid, 0xab, sizeof(m.order.device_uuid));
+        m.order.lease_id = 21;
+        m.order.bytes = 1 << 30;
+        m.order.used_at_most_bytes = 2u << 30;
+        m.order.deadline_ms = 10000;
+        m.order.flags = WARDEN_FLAG_ALL;
+        return m;
+}
+
 static uint8_t buf[WARDEN_MESSAGE_MAX + 1];
 
 static size_t encoded(const struct warden_message *m)
@@ -65,8 +86,8 @@ static size_t encoded(const struct warden_message *m)
 static void message_of_each_kind_survives_the_round_trip_and_has_one_size(void **state)
 {
         static const size_t sizes[WARDEN_KIND_N] = {
-                [WARDEN_HELLO] = 36, [WARDEN_ORDER] = 56, [WARDEN_OUTCOME] = 25, [WARDEN_SETTLED] = 12,
-                [WARDEN_HELD] = 12,  [WARDEN_PING] = 12,  [WARDEN_STATE] = 20,
+                [WARDEN_HELLO] = 36, [WARDEN_ORDER] = 104, [WARDEN_OUTCOME] = 41, [WARDEN_SETTLED] = 12,
+                [WARDEN_HELD] = 12,  [WARDEN_PING] = 12,   [WARDEN_STATE] = 20,
         };
         (void) state;
         for (int kind = WARDEN_NOTHING + 1; kind < WARDEN_KIND_N; kind++) {
@@ -103,7 +124,7 @@ static void message_of_another_version_is_refused_but_its_hello_is_read(void **s
         (void) state;
         buf[0] = WARDEN_VERSION + 1;
         assert_int_equal(warden_decode(buf, n, &back, &err), -EPROTONOSUPPORT);
-        assert_string_equal(err.msg, "warden message has version 2, this program speaks 1");
+        assert_string_equal(err.msg, "warden message has version 3, this program speaks 2");
         m = sample(WARDEN_HELLO);
         n = encoded(&m);
         buf[0] = 77;
@@ -168,6 +189,56 @@ static void field_outside_its_range_is_refused_both_ways(void **state)
         assert_int_equal(warden_encode(&m, buf, sizeof(buf), &n, NULL), -EINVAL);
 }
 
+static void order_that_parks_names_its_device_and_a_deadline_for_a_lock(void **state)
+{
+        const struct {
+                const char *name;
+                enum warden_verb verb;
+                bool device;
+                uint32_t deadline_ms, flags;
+                bool accepted;
+        } rows[] = {
+                { "lock", WARDEN_LOCK, true, 1, 0, true },
+                { "lock for an hour", WARDEN_LOCK, true, WARDEN_DEADLINE_MOST_MS, WARDEN_FLAG_ALL, true },
+                { "lock that may wait for ever", WARDEN_LOCK, true, 0, 0, false },
+                { "lock for more than an hour", WARDEN_LOCK, true, WARDEN_DEADLINE_MOST_MS + 1, 0, false },
+                { "lock of no device", WARDEN_LOCK, false, 1, 0, false },
+                { "hold that may wait for ever", WARDEN_HOLD, true, 0, 0, false },
+                { "hold of no device", WARDEN_HOLD, false, 1, 0, false },
+                { "restore", WARDEN_RESTORE, true, 0, 0, true },
+                { "restore to no device", WARDEN_RESTORE, false, 0, 0, false },
+                { "checkpoint needs no more", WARDEN_CHECKPOINT, false, 0, 0, true },
+                { "checkpoint may say more", WARDEN_CHECKPOINT, true, 5, WARDEN_FLAG_NO_STOP, true },
+                { "unlock", WARDEN_UNLOCK, false, 0, 0, true },
+                { "stop", WARDEN_STOP, false, 0, 0, true },
+                { "cont", WARDEN_CONT, false, 0, 0, true },
+                { "a flag nobody knows", WARDEN_LOCK, true, 1, WARDEN_FLAG_ALL + 1, false },
+                { "freeze with a device", WARDEN_FREEZE, true, 0, 0, false },
+                { "freeze with a deadline", WARDEN_FREEZE, false, 1, 0, false },
+                { "freeze with a flag", WARDEN_FREEZE, false, 0, 1, false },
+        };
+        struct warden_message m = sample_restore(), back;
+        size_t n = encoded(&m);
+
+        (void) state;
+        assert_int_equal(warden_decode(buf, n, &back, NULL), 0);
+        assert_memory_equal(&m, &back, sizeof(m));
+        rows_failed = 0;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                m = sample(WARDEN_ORDER);
+                m.order.verb = rows[i].verb;
+                m.order.signal = 0;
+                m.order.device_uuid[WARDEN_UUID_SIZE - 1] = rows[i].device;
+                m.order.deadline_ms = rows[i].deadline_ms;
+                m.order.flags = rows[i].flags;
+                row_check(rows[i].name, (warden_encode(&m, buf, sizeof(buf), &n, NULL) == 0) == rows[i].accepted);
+        }
+        m = sample(WARDEN_ORDER);
+        m.order.bytes = 1;
+        row_check("a signal with bytes", warden_encode(&m, buf, sizeof(buf), &n, NULL) == -EINVAL);
+        rows_end();
+}
+
 static void reason_of_each_refusal_has_a_name_and_words(void **state)
 {
         (void) state;
@@ -198,7 +269,12 @@ static int write_corpus(const char *folder)
                 if (!f || fwrite(buf, 1, n, f) != n || fclose(f) != 0)
                         return EXIT_FAILURE;
         }
-        return EXIT_SUCCESS;
+        struct warden_message m = sample_restore();
+        char path[4096];
+        size_t n = encoded(&m);
+        (void) snprintf(path, sizeof(path), "%s/restore", folder);
+        FILE *f = fopen(path, "we");
+        return f && fwrite(buf, 1, n, f) == n && fclose(f) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(void)
@@ -208,6 +284,7 @@ int main(void)
                 cmocka_unit_test(message_cut_or_longer_is_malformed),
                 cmocka_unit_test(message_of_another_version_is_refused_but_its_hello_is_read),
                 cmocka_unit_test(field_outside_its_range_is_refused_both_ways),
+                cmocka_unit_test(order_that_parks_names_its_device_and_a_deadline_for_a_lock),
                 cmocka_unit_test(reason_of_each_refusal_has_a_name_and_words),
         };
         const char *corpus = getenv("LESSOR_WRITE_CORPUS");
