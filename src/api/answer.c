@@ -78,6 +78,12 @@ static void on_lease_action(struct conn *c, const struct action *a)
         case ACTION_RENEWED:
         case ACTION_WAITING:
         case ACTION_ORPHANED:
+        case ACTION_ASKED:
+        case ACTION_PARKED:
+        case ACTION_THAWING:
+        case ACTION_THAWED:
+        case ACTION_STUCK:
+        case ACTION_PLAN:
         case ACTION_WARNING:
         case ACTION_DEVICE:
         case ACTION_STRANGER:

@@ -172,6 +172,11 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
         case INPUT_RESTART:
                 restart_step(w, &input->restart, away_ms, out);
                 break;
+        case INPUT_HOST:
+                w->host = input->host;
+                break;
+        case INPUT_PARK:
+        case INPUT_RECORD:
         case INPUT_NONE:
         case INPUT_KIND_N:
                 return;

@@ -10,6 +10,8 @@ const char *action_kind_name(enum action_kind kind)
                 [ACTION_ORPHANED] = "orphaned",   [ACTION_ENDED] = "ended",       [ACTION_WARNING] = "warning",
                 [ACTION_DEVICE] = "device",       [ACTION_STRANGER] = "stranger", [ACTION_EYES] = "eyes",
                 [ACTION_RESTARTED] = "restarted", [ACTION_CHANGED] = "changed",   [ACTION_HAND] = "hand",
+                [ACTION_ASKED] = "asked",         [ACTION_PARKED] = "parked",     [ACTION_THAWING] = "thawing",
+                [ACTION_THAWED] = "thawed",       [ACTION_STUCK] = "stuck",       [ACTION_PLAN] = "plan",
         };
         return kind < ACTION_KIND_N ? names[kind] : "?";
 }

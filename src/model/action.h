@@ -30,6 +30,12 @@ enum action_kind {
         ACTION_RESTARTED,
         ACTION_CHANGED, /* answer: priority, slot or pin of a lease are others now */
         ACTION_HAND,    /* order to the hands: @hand on @process */
+        ACTION_ASKED,   /* a lease is to give its device up; its client reads that in the lease's state */
+        ACTION_PARKED,
+        ACTION_THAWING,
+        ACTION_THAWED, /* back at work */
+        ACTION_STUCK,
+        ACTION_PLAN, /* a plan to take memory back begins or ends; lease_id: for whom */
         ACTION_KIND_N,
 };
 
@@ -45,6 +51,9 @@ struct action {
         uint8_t priority;
         uint64_t bytes;          /* of the lease, or of the stranger */
         struct identity process; /* the stranger, the misplaced process, or the hands' target */
+        uint64_t limit_bytes;    /* of HAND_RESTORE: the device may not use more than this before */
+        uint64_t wait_ms;        /* of HAND_LOCK: how long it may take; of READ: look so much later */
+        bool no_stop;            /* of HAND_CHECKPOINT: it will not be stopped */
         uint64_t cgroup_id;      /* of an order to the hands: the lease's own cgroup, or 0 */
         struct reason why;
 };

@@ -35,6 +35,21 @@ void config_defaults(struct config *config)
                 .pin_max_ms = HOURS_MS(24),
                 .end_grace_ms = SECONDS_MS(60),
                 .end_give_up_ms = SECONDS_MS(60),
+                .linger_ms = SECONDS_MS(60),
+                .linger_filler_ms = MINUTES_MS(5),
+                .immune_max_ms = SECONDS_MS(120),
+                .immune_kill_ms = SECONDS_MS(600),
+                .ask_ms = SECONDS_MS(30),
+                .lock_ms = SECONDS_MS(10),
+                .yield_grace_ms = SECONDS_MS(30),
+                .back_off_ms = SECONDS_MS(30),
+                .card_quiet_ms = SECONDS_MS(2),
+                .host_reserve_bytes = GIB(2),
+                .host_reserve_milli = 100,
+                .slack_milli = 20,
+                .returns_max = 6,
+                .strikes_max = 5,
+                .hold_after_ms = SECONDS_MS(2),
         };
 }
 

@@ -34,8 +34,10 @@ struct device {
         uint64_t budget_bytes;     /* administrator's, for a device without a memory figure; 0 = none */
         uint64_t reading_ms;       /* when the last reading was taken; 0 = never */
         uint64_t changed_ms;    /* the last change known on it (a release, an exit): readings before it grant nothing */
-        uint64_t read_asked_ms; /* when ACTION_READ was last ordered for it; 0 = nothing outstanding */
-        uint32_t error_code;    /* driver's return code behind DEVICE_FAULT or DEVICE_LOST */
+        uint64_t foreign_bytes; /* what those outside leases used at the last look */
+        uint64_t foreign_grew_ms; /* when that last became more; 0 = never */
+        uint64_t read_asked_ms;   /* when ACTION_READ was last ordered for it; 0 = nothing outstanding */
+        uint32_t error_code;      /* driver's return code behind DEVICE_FAULT or DEVICE_LOST */
 };
 
 const char *device_health_name(enum device_health health);

@@ -4,8 +4,17 @@
 const char *hand_verb_name(enum hand_verb verb)
 {
         static const char *const names[HAND_VERB_N] = {
-                [HAND_NONE] = "none",     [HAND_SIGNAL] = "signal", [HAND_KILL_TREE] = "kill-tree",
-                [HAND_FREEZE] = "freeze", [HAND_THAW] = "thaw",
+                [HAND_NONE] = "none",
+                [HAND_SIGNAL] = "signal",
+                [HAND_KILL_TREE] = "kill-tree",
+                [HAND_FREEZE] = "freeze",
+                [HAND_THAW] = "thaw",
+                [HAND_LOCK] = "lock",
+                [HAND_CHECKPOINT] = "checkpoint",
+                [HAND_STOP] = "stop",
+                [HAND_RESTORE] = "restore",
+                [HAND_UNLOCK] = "unlock",
+                [HAND_HOLD] = "hold",
         };
         return verb < HAND_VERB_N ? names[verb] : "?";
 }
@@ -35,6 +44,14 @@ static const struct {
         [HAND_WHY_KERNEL] = { "kernel", "this kernel cannot signal a process safely (pidfd)" },
         [HAND_WHY_UNKILLABLE] = { "unkillable", "the kernel does not end it (uninterruptible sleep)" },
         [HAND_WHY_OTHER] = { "other", "see the log of lessor-warden" },
+        [HAND_WHY_LOCK_TIMEOUT] = { "lock-timeout", "work on the device did not end in time" },
+        [HAND_WHY_HEADROOM] = { "headroom", "the last look at the device showed too little free memory" },
+        [HAND_WHY_CANNOT] = { "cannot", "the driver, the program or the machine cannot do it" },
+        [HAND_WHY_STATE] = { "state", "its record says that it is at another step" },
+        [HAND_WHY_PARKED] = { "parked", "it is checkpointed, and has to be brought back first" },
+        [HAND_WHY_MEMORY] = { "host-memory", "host memory would not do" },
+        [HAND_WHY_DRIVER] = { "driver", "the driver said no; it cannot be tried again" },
+        [HAND_WHY_LOST] = { "lost", "lessor-warden ended in the middle of it" },
 };
 
 const char *hand_why_name(enum hand_why why)

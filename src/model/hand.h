@@ -9,6 +9,12 @@ enum hand_verb {
         HAND_KILL_TREE, /* everything in the lease's own cgroup; without one, the process alone */
         HAND_FREEZE,
         HAND_THAW,
+        HAND_LOCK, /* CUDA checkpoint (design 4.4): no new work begins, what was begun ends; within action.wait_ms */
+        HAND_CHECKPOINT,
+        HAND_STOP,    /* SIGSTOP: only what is checkpointed */
+        HAND_RESTORE, /* a last look at the card, SIGCONT, restore; the process stays locked */
+        HAND_UNLOCK,
+        HAND_HOLD, /* a lock in place, memory kept */
         HAND_VERB_N,
 };
 
@@ -32,6 +38,14 @@ enum hand_why {
         HAND_WHY_KERNEL,    /* this kernel cannot do it safely */
         HAND_WHY_UNKILLABLE,
         HAND_WHY_OTHER,
+        HAND_WHY_LOCK_TIMEOUT, /* a kernel runs on the device: undone */
+        HAND_WHY_HEADROOM,     /* the last look before a restore: too little is free there, or nobody knows */
+        HAND_WHY_CANNOT,       /* the driver, the program or the machine cannot */
+        HAND_WHY_STATE,        /* the record says that it is not at that step */
+        HAND_WHY_PARKED,       /* it is checkpointed: brought back first, or it hangs the driver */
+        HAND_WHY_MEMORY,       /* host memory would not do */
+        HAND_WHY_DRIVER,       /* the driver's call failed: final */
+        HAND_WHY_LOST,         /* the hands ended in the middle: what was done is not known */
         HAND_WHY_N,
 };
 

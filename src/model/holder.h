@@ -41,7 +41,8 @@ struct holder {
         uint64_t reserved_bytes;
         uint64_t used_bytes;    /* what the driver listed for it, also where incomplete */
         uint64_t pin_end_ms;    /* 0 = pinned without an end */
-        uint64_t idle_since_ms; /* 0 = not idle */
+        uint64_t idle_since_ms; /* 0 = not idle, or not known to be */
+        uint64_t keep_alive_ms; /* how long its application itself keeps what is idle; 0 = unknown */
         uint32_t n_processes;   /* listed on this device */
         struct ways_out ways;
         struct ref lease;        /* HOLDER_LEASE; for a stranger: the lease whose tree it is in, when it sits on another

@@ -20,6 +20,19 @@ const char *input_kind_name(enum input_kind kind)
                 [INPUT_RESTART] = "restart",
                 [INPUT_CHANGE] = "change",
                 [INPUT_OUTCOME] = "outcome",
+                [INPUT_PARK] = "park",
+                [INPUT_HOST] = "host",
+                [INPUT_RECORD] = "record",
         };
         return kind < INPUT_KIND_N ? names[kind] : "?";
+}
+
+const char *park_call_name(enum park_call_what what)
+{
+        static const char *const names[PARK_CALL_N] = {
+                [PARK_CALL_NONE] = "none", [PARK_CALL_PARK] = "park",       [PARK_CALL_REHEARSE] = "rehearse",
+                [PARK_CALL_THAW] = "thaw", [PARK_CALL_YIELDED] = "yielded", [PARK_CALL_IDLE] = "idle",
+                [PARK_CALL_BUSY] = "busy", [PARK_CALL_FORGIVE] = "forgive",
+        };
+        return what < PARK_CALL_N ? names[what] : "?";
 }

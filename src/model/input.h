@@ -9,6 +9,7 @@
 #include "model/config.h"
 #include "model/device.h"
 #include "model/hand.h"
+#include "model/host.h"
 #include "model/lease.h"
 #include "model/process.h"
 
@@ -29,6 +30,9 @@ enum input_kind {
         INPUT_RESTART,       /* the daemon came back; after it come OWNER_ENDED for those who are gone */
         INPUT_CHANGE,        /* owner or administrator: another priority, slot or pin */
         INPUT_OUTCOME,       /* what came of an order to the hands */
+        INPUT_PARK,          /* somebody wants a lease parked or back, or its program says what it did */
+        INPUT_HOST,          /* host memory and what its driver can do, when they changed */
+        INPUT_RECORD,        /* a record of the hands: what is parked, whoever remembers it */
         INPUT_KIND_N,
 };
 
@@ -42,6 +46,8 @@ struct request {
         bool kill_at_end;
         bool kill_left;
         bool exclusive; /* the whole of a device, with nothing beside it; @bytes: which must fit there, 0 = no matter */
+        bool filler;    /* no way out named: checkpoint where proven, else restart */
+        bool no_stop;   /* checkpointed, its process is not stopped as well */
         bool adopt;     /* over what runs already: binding.root is the process; 0 bytes: what it uses now */
         bool learned;   /* no size was named: as its earlier runs, or where none are known as percent_milli says */
         uint32_t quota; /* row of the asker's (model/quota.h) */
@@ -85,8 +91,44 @@ struct hand_outcome {
         uint64_t order_id; /* the action's id */
         uint64_t lease_id;
         struct identity process;
-        uint8_t outcome; /* enum outcome */
-        uint8_t why;     /* enum hand_why */
+        uint8_t outcome;     /* enum outcome */
+        uint8_t why;         /* enum hand_why */
+        uint64_t host_bytes; /* of HAND_CHECKPOINT: by how much the process grew in host memory */
+        uint64_t program;    /* of HAND_LOCK: process.program as the hands see it; 0 = unknown */
+};
+
+enum park_call_what {
+        PARK_CALL_NONE,
+        PARK_CALL_PARK,     /* for_ms, or until somebody wants it back */
+        PARK_CALL_REHEARSE, /* and back at once */
+        PARK_CALL_THAW,
+        PARK_CALL_YIELDED, /* its program: what was asked for was given back */
+        PARK_CALL_IDLE,    /* its program: nothing to do; keep_alive_ms */
+        PARK_CALL_BUSY,
+        PARK_CALL_FORGIVE, /* a person: strikes are taken back, a stuck one is tried again */
+        PARK_CALL_N,
+};
+
+struct park_call {
+        uint64_t token;
+        uint64_t lease_id;
+        uint32_t uid;
+        bool is_admin;
+        uint8_t what; /* enum park_call_what */
+        uint64_t for_ms;
+        uint64_t keep_alive_ms;
+};
+
+/* One process, as its record says (wire/record.h). */
+struct park_record {
+        struct identity process;
+        uint32_t uid;
+        uint8_t member; /* enum member_step */
+        bool no_stop;
+        uint64_t lease_id; /* as it was called then; 0 = not known */
+        uint64_t bytes;    /* on the device */
+        uint64_t host_bytes;
+        char uuid[UUID_TEXT_MAX];
 };
 
 struct lease_call { /* activate, renew, release, owner ended */
@@ -148,7 +190,11 @@ struct input {
                 struct restart_facts restart;
                 struct change change;
                 struct hand_outcome outcome;
+                struct park_call park;
+                struct host host;
+                struct park_record record;
         };
 };
 
 const char *input_kind_name(enum input_kind kind);
+const char *park_call_name(enum park_call_what what);

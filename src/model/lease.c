@@ -4,8 +4,8 @@
 #include "model/lease.h"
 
 /*
- * LEASE_NONE is 0, so an empty cell means "no such edge". The states from ASKING to STUCK except DRAINING and ORPHANED are
- * entered by park and thaw; what ends a lease is accepted in each of them already.
+ * LEASE_NONE is 0, so an empty cell means "no such edge". A command that is gone while its workers are parked leaves the
+ * lease parked (lease.owner_gone): orphaned is for what is on the device.
  */
 static const uint8_t edges[LEASE_STATE_N][LEASE_EVENT_N] = {
         [LEASE_QUEUED] = {
@@ -24,25 +24,41 @@ static const uint8_t edges[LEASE_STATE_N][LEASE_EVENT_N] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
                 [LEASE_EVENT_DEVICE_LOST] = LEASE_LOST,
+                [LEASE_EVENT_ASK] = LEASE_ASKING,
+                [LEASE_EVENT_HOLD] = LEASE_HELD,
         },
         [LEASE_ASKING] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
                 [LEASE_EVENT_DEVICE_LOST] = LEASE_LOST,
+                [LEASE_EVENT_ASK] = LEASE_ASKING,
+                [LEASE_EVENT_PARK] = LEASE_PARKED,
+                [LEASE_EVENT_RETURN] = LEASE_ACTIVE,
+                [LEASE_EVENT_STICK] = LEASE_STUCK,
+                [LEASE_EVENT_MEMORY_GONE] = LEASE_ENDED,
         },
         [LEASE_HELD] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
                 [LEASE_EVENT_DEVICE_LOST] = LEASE_LOST,
+                [LEASE_EVENT_RETURN] = LEASE_ACTIVE,
+                [LEASE_EVENT_STICK] = LEASE_STUCK,
+                [LEASE_EVENT_ASK] = LEASE_ASKING,
         },
         [LEASE_PARKED] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
+                [LEASE_EVENT_THAW] = LEASE_THAWING,
+                [LEASE_EVENT_STICK] = LEASE_STUCK,
         },
         [LEASE_THAWING] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
                 [LEASE_EVENT_DEVICE_LOST] = LEASE_LOST,
+                [LEASE_EVENT_RETURN] = LEASE_ACTIVE,
+                [LEASE_EVENT_ACTIVATE] = LEASE_ACTIVE,
+                [LEASE_EVENT_PARK] = LEASE_PARKED,
+                [LEASE_EVENT_STICK] = LEASE_STUCK,
         },
         [LEASE_DRAINING] = {
                 [LEASE_EVENT_MEMORY_GONE] = LEASE_ENDED,
@@ -57,6 +73,10 @@ static const uint8_t edges[LEASE_STATE_N][LEASE_EVENT_N] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
                 [LEASE_EVENT_DEVICE_LOST] = LEASE_LOST,
+                [LEASE_EVENT_PARK] = LEASE_PARKED,
+                [LEASE_EVENT_RETURN] = LEASE_ACTIVE,
+                [LEASE_EVENT_ASK] = LEASE_ASKING,
+                [LEASE_EVENT_THAW] = LEASE_THAWING,
         },
         [LEASE_LOST] = {
                 [LEASE_EVENT_GRANT] = LEASE_GRANTED, /* the device is back, and nobody has collected it yet */
@@ -96,6 +116,12 @@ const char *lease_event_name(enum lease_event event)
                 [LEASE_EVENT_MEMORY_GONE] = "memory-gone",
                 [LEASE_EVENT_DEVICE_LOST] = "device-lost",
                 [LEASE_EVENT_DEVICE_BACK] = "device-back",
+                [LEASE_EVENT_ASK] = "ask",
+                [LEASE_EVENT_PARK] = "park",
+                [LEASE_EVENT_THAW] = "thaw",
+                [LEASE_EVENT_RETURN] = "return",
+                [LEASE_EVENT_STICK] = "stick",
+                [LEASE_EVENT_HOLD] = "hold",
         };
         return event < LEASE_EVENT_N ? names[event] : "?";
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "model/identity.h"
 #include "model/limits.h"
+#include "model/park.h"
 #include "model/ref.h"
 #include "model/way_out.h"
 
@@ -37,6 +38,12 @@ enum lease_event {
         LEASE_EVENT_MEMORY_GONE, /* the device shows nothing of it any more */
         LEASE_EVENT_DEVICE_LOST,
         LEASE_EVENT_DEVICE_BACK,
+        LEASE_EVENT_ASK,    /* it is on its way off the device */
+        LEASE_EVENT_PARK,   /* and is off, as the device shows */
+        LEASE_EVENT_THAW,   /* it is on its way back */
+        LEASE_EVENT_RETURN, /* it is back, or never went */
+        LEASE_EVENT_STICK,  /* a checkpoint or restore failed for good */
+        LEASE_EVENT_HOLD,   /* locked in place, its memory kept */
         LEASE_EVENT_N,
 };
 
@@ -113,6 +120,8 @@ struct lease {
         bool exclusive;      /* nothing is granted beside it */
         bool adopted;        /* over a process that ran before it: its end gives the process back */
         bool kill_left;      /* what its command leaves behind is ended, after notice and grace */
+        bool filler;         /* --filler: checkpoint where proven, else restart */
+        bool no_stop;        /* checkpointed, its process is not stopped as well */
         bool ending;         /* its processes are being ended (arbiter/ending.c) */
         uint8_t ending_told; /* enum ending_told: what was said of its not getting on */
         uint8_t sized;       /* enum sized */
@@ -140,6 +149,7 @@ struct lease {
         struct idempotency idempotency;  /* of the request it came from; zero = none */
         struct binding binding;
         struct ways_out ways;
+        struct park park;
         struct ref holder;       /* its row in the holder table, once granted */
         struct ref entry;        /* its place in the queue, while it has one */
         struct ref backfill_for; /* the head it went ahead of */

@@ -17,6 +17,7 @@ enum {
         USERS_MAX = 1024,
         HABITS_MAX = 1024, /* (user, program) pairs of which something is remembered */
         HABITS_PER_USER_MAX = 256,
+        FLOORS_MAX = 5,     /* releases whose floor is remembered: what there is to take a median of */
         PEAKS_MAX = 20,     /* the last so many runs of each: what there is to take a p95 of */
         ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "model/identity.h"
 #include "model/limits.h"
+#include "model/park.h"
 #include "model/ref.h"
 
 enum { COMM_MAX = 16 };
@@ -23,9 +24,14 @@ struct process {
         uint8_t state; /* enum process_state */
         uint32_t uid;
         uint32_t ppid;
-        uint64_t cgroup_id; /* inode of its cgroup v2 folder; 0 = unknown */
-        uint64_t term_ms;   /* its lease is being ended: when it was sent SIGTERM; 0 = not */
-        uint64_t kill_ms;   /* and SIGKILL */
+        uint64_t cgroup_id;    /* inode of its cgroup v2 folder; 0 = unknown */
+        uint64_t term_ms;      /* its lease is being ended: when it was sent SIGTERM; 0 = not */
+        uint64_t kill_ms;      /* and SIGKILL */
+        uint8_t member;        /* enum member_step: how far it is off its device */
+        uint64_t order_id;     /* the order to the hands that is out for it; 0 = none */
+        uint64_t parked_bytes; /* by how much it grew in host memory */
+        uint64_t room_bytes;   /* what its memory cgroup can still take; UINT64_MAX = no limit, 0 = unknown */
+        uint64_t program;      /* a number for the file it runs (device, inode); 0 = unknown */
         uint32_t n_ancestors;
         struct identity ancestors[ANCESTORS_MAX]; /* parent first */
         struct ref lease;                         /* once attributed it stays so, also when it is re-parented */

@@ -9,94 +9,6 @@
 #include "model/reason.h"
 
 /* The names are the interface: events, JSON and tests carry them. */
-static const char *const rule_names[RULE_N] = {
-        [RULE_NONE] = "none",
-        [RULE_FITS] = "fits",
-        [RULE_PASSES_HEAD] = "passes-head",
-        [RULE_ENDS_IN_TIME] = "ends-in-time",
-        [RULE_FITS_BESIDE] = "fits-beside",
-        [RULE_RECLAIMABLE] = "reclaimable",
-        [RULE_LEDGER_SET_ASIDE] = "ledger-set-aside",
-        [RULE_NO_ROOM] = "no-room",
-        [RULE_BEHIND_HEAD] = "behind-head",
-        [RULE_NO_ROOM_BEHIND_HEAD] = "no-room-behind-head",
-        [RULE_HEAD_BLOCKS] = "head-blocks",
-        [RULE_READING_STALE] = "reading-stale",
-        [RULE_READING_UNSETTLED] = "reading-unsettled",
-        [RULE_NO_USABLE_DEVICE] = "no-usable-device",
-        [RULE_ABOVE_CEILING] = "above-ceiling",
-        [RULE_ON_HOLD] = "on-hold",
-        [RULE_STEPPED_ASIDE] = "stepped-aside",
-        [RULE_BLOCKING_BEGAN] = "blocking-began",
-        [RULE_CLAIM_CHANGED] = "claim-changed",
-        [RULE_NEVER_FITS] = "never-fits",
-        [RULE_WOULD_WAIT] = "would-wait",
-        [RULE_PRIORITY_CEILING] = "priority-ceiling",
-        [RULE_URGENT_NEEDS_SLOT] = "urgent-needs-slot",
-        [RULE_UNKNOWN_DEVICE] = "unknown-device",
-        [RULE_LIMIT_LEASES] = "limit-leases",
-        [RULE_LIMIT_ENTRIES] = "limit-entries",
-        [RULE_LIMIT_WAITING_PER_USER] = "limit-waiting-per-user",
-        [RULE_LIMIT_LEASES_PER_USER] = "limit-leases-per-user",
-        [RULE_LIMIT_USERS] = "limit-users",
-        [RULE_NO_DEVICES] = "no-devices",
-        [RULE_NOT_FOUND] = "not-found",
-        [RULE_NOT_OWNER] = "not-owner",
-        [RULE_WRONG_STATE] = "wrong-state",
-        [RULE_ENDED] = "ended",
-        [RULE_DRAINING] = "draining",
-        [RULE_DRAINED] = "drained",
-        [RULE_ORPHANED] = "orphaned",
-        [RULE_ACTIVATED] = "activated",
-        [RULE_RENEWED] = "renewed",
-        [RULE_SLOT_WARNING] = "slot-warning",
-        [RULE_SLOT_OVER] = "slot-over",
-        [RULE_OTHER_DEVICE] = "other-device",
-        [RULE_OVER_USE] = "over-use",
-        [RULE_DEVICE_FOUND] = "device-found",
-        [RULE_DEVICE_CHANGED] = "device-changed",
-        [RULE_STRANGER_SEEN] = "stranger-seen",
-        [RULE_STRANGER_GONE] = "stranger-gone",
-        [RULE_EYES_STALE] = "eyes-stale",
-        [RULE_EYES_BACK] = "eyes-back",
-        [RULE_RESTARTED] = "restarted",
-        [RULE_EXCLUSIVE_HOLDS] = "exclusive-holds",
-        [RULE_ADOPTED] = "adopted",
-        [RULE_NOTHING_TO_ADOPT] = "nothing-to-adopt",
-        [RULE_ADOPT_LEASED] = "already-leased",
-        [RULE_ADOPT_SEVERAL] = "several-devices",
-        [RULE_ADOPT_NOT_YOURS] = "not-your-process",
-        [RULE_LIMIT_BYTES_PER_USER] = "limit-bytes-per-user",
-        [RULE_LIMIT_SLOT] = "limit-slot",
-        [RULE_LIMIT_PINS] = "limit-pins",
-        [RULE_LIMIT_PIN_TIME] = "limit-pin-time",
-        [RULE_NO_SLOT] = "no-slot",
-        [RULE_BACKFILL_KEEPS_SLOT] = "backfill-keeps-slot",
-        [RULE_CHANGED] = "changed",
-        [RULE_END_ORDERED] = "end-ordered",
-        [RULE_END_BLOCKED] = "end-blocked",
-        [RULE_UNKILLABLE] = "unkillable",
-        [RULE_PIN_OVER] = "pin-over",
-};
-
-const char *rule_name(enum rule rule)
-{
-        return rule < RULE_N ? rule_names[rule] : "?";
-}
-
-const char *blocker_kind_name(enum blocker_kind kind)
-{
-        static const char *const names[BLOCKER_KIND_N] = {
-                [BLOCKER_NONE] = "none",           [BLOCKER_DRIVER] = "driver",
-                [BLOCKER_DISPLAY] = "display",     [BLOCKER_LEASE] = "lease",
-                [BLOCKER_TENANT] = "tenant",       [BLOCKER_CLAIM] = "claim",
-                [BLOCKER_STRANGER] = "stranger",   [BLOCKER_UNATTRIBUTED] = "unattributed",
-                [BLOCKER_PINNED] = "pinned",       [BLOCKER_PROTECTED] = "protected",
-                [BLOCKER_KEPT_FREE] = "kept-free", [BLOCKER_EXCLUSIVE] = "exclusive",
-        };
-        return kind < BLOCKER_KIND_N ? names[kind] : "?";
-}
-
 /* Text that grows in the caller's buffer and stops quietly at its end. */
 struct text {
         char *buf;
@@ -161,6 +73,15 @@ static void say_blocker(struct text *t, const struct blocker *b, uint64_t now_ms
                 say(t, "%s ", blocker_kind_name((enum blocker_kind) b->kind));
         }
         say_size(t, b->bytes);
+        if (b->no != RECLAIM_MAY) {
+                say(t, " (%s", reclaim_no_text((enum reclaim_no) b->no));
+                if (b->end_ms != 0) {
+                        say(t, "; changes ");
+                        say_from_now(t, b->end_ms, now_ms);
+                }
+                say(t, ")");
+                return;
+        }
         if (b->end_ms != 0) {
                 say(t, " (ends ");
                 say_from_now(t, b->end_ms, now_ms);
@@ -246,6 +167,9 @@ static void say_grant(struct text *t, const struct reason *r)
         case RULE_RECLAIMABLE:
                 say(t, "; can be taken back for L%llu", (unsigned long long) r->head_lease_id);
                 break;
+        case RULE_RECLAIMED:
+                say(t, "; memory was taken back for it");
+                break;
         case RULE_LEDGER_SET_ASIDE:
                 say(t, "; can be parked for L%llu, with room set aside in the ledger",
                     (unsigned long long) r->head_lease_id);
@@ -296,6 +220,28 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_ON_HOLD:
                 say(t, "it is on hold");
                 break;
+        case RULE_RECLAIMING:
+                say(t, "memory is being taken back for it: ");
+                say_size(t, r->reserved_bytes);
+                say(t, " of ");
+                say_size(t, r->need_bytes);
+                say(t, " so far");
+                say_blockers(t, r, "; from ", now_ms);
+                break;
+        case RULE_RETURNS_LIMIT:
+                say(t, "it came back %u times within the hour; again ", r->limit);
+                say_from_now(t, r->start_ms, now_ms);
+                break;
+        case RULE_CARD_MOVES:
+                say(t, "a process without a lease grew on its device a moment ago");
+                break;
+        case RULE_THAW_AGAIN:
+                say(t, "bringing it back could not be tried just now; again ");
+                say_from_now(t, r->start_ms, now_ms);
+                break;
+        case RULE_UNDO_ORDER:
+                say(t, "what was parked after it comes back first");
+                break;
         case RULE_EXCLUSIVE_HOLDS:
                 say(t, "an exclusive lease (L%llu) has the device, and nothing is granted beside it",
                     (unsigned long long) r->head_lease_id);
@@ -304,6 +250,16 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
                 return;
         }
         say_place(t, r);
+}
+
+static void say_cure(struct text *t, enum reclaim_no no)
+{
+        if (no == RECLAIM_NO_WAY_OUT)
+                say(t, "; name one (--yield-by), or prove that it can be checkpointed (`lessor park --rehearse`)");
+        else if (no == RECLAIM_STRIKES)
+                say(t, "; `lessor park --forgive` lets it be tried again");
+        else if (no == RECLAIM_LEDGER_FULL)
+                say(t, "; thaw something, or raise ledger_cap");
 }
 
 static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
@@ -400,6 +356,20 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_NOT_OWNER:
                 say(t, "the lease belongs to somebody else");
                 break;
+        case RULE_CANNOT_PARK:
+                say(t, "it cannot be parked: it %s", reclaim_no_text((enum reclaim_no) r->limit));
+                say_cure(t, (enum reclaim_no) r->limit);
+                break;
+        case RULE_NOT_PARKED:
+                say(t, "it is not parked");
+                break;
+        case RULE_IS_PARKED:
+                say(t, "its program is parked, and nobody else could bring it back: `lessor thaw L%llu` first",
+                    (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_WAY_OUT_UNFIT:
+                say(t, "its program could not survive the way out %s", way_out_name((enum way_out_kind) r->limit));
+                break;
         case RULE_WRONG_STATE:
                 say(t, "the lease is not in a state that allows this");
                 break;
@@ -480,6 +450,83 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_UNKILLABLE:
                 say(t, "a process of it does not end, not even by SIGKILL; its memory stays counted");
                 break;
+        case RULE_ASKED:
+                say(t, "is to give its device up by the way out %s", way_out_name((enum way_out_kind) r->limit));
+                if (r->head_lease_id != 0)
+                        say(t, ", for L%llu", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_PARKED:
+                say(t, "parked: ");
+                say_size(t, r->used_bytes);
+                say(t, " of its device are free");
+                if (r->need_bytes != 0) {
+                        say(t, ", kept in ");
+                        say_size(t, r->need_bytes);
+                        say(t, " of host memory");
+                }
+                if (r->head_lease_id != 0)
+                        say(t, "; for L%llu, then it comes back by itself", (unsigned long long) r->head_lease_id);
+                break;
+        case RULE_PARK_BLOCKED:
+                say(t, "goes on: it could not be parked now: %s", hand_why_text((enum hand_why) r->limit));
+                break;
+        case RULE_PARK_FAILED:
+                say(t, "did not give its device up by the way out %s", way_out_name((enum way_out_kind) r->limit));
+                break;
+        case RULE_PARK_UNDONE:
+                say(t, "goes on: what had begun was undone");
+                break;
+        case RULE_STUCK:
+                say(t, "stuck: %s; nothing more is done with it, its memory stays counted",
+                    hand_why_text((enum hand_why) r->limit));
+                break;
+        case RULE_THAW_BEGAN:
+                say(t, "comes back: ");
+                say_size(t, r->need_bytes);
+                say(t, " are free for it");
+                break;
+        case RULE_THAW_BLOCKED:
+                say(t, "stays parked: %s; tried again ", hand_why_text((enum hand_why) r->limit));
+                say_from_now(t, r->start_ms, now_ms);
+                break;
+        case RULE_THAWED:
+                say(t, "is back at work");
+                break;
+        case RULE_HELD:
+                say(t, "held in place while something more important works; its memory is kept");
+                break;
+        case RULE_LET_GO:
+                say(t, "works again");
+                break;
+        case RULE_BROKE_PROMISE:
+                say(t, "had given its memory back, and took ");
+                say_size(t, r->used_bytes);
+                say(t, " again without a word");
+                break;
+        case RULE_STRUCK_OUT:
+                say(t, "the way out %s failed too often, and is not used any more until a person says so",
+                    way_out_name((enum way_out_kind) r->limit));
+                break;
+        case RULE_IDLE:
+                say(t, "its program says that it is idle");
+                break;
+        case RULE_BUSY:
+                say(t, "it is at work");
+                break;
+        case RULE_PLAN_BEGAN:
+                say(t, "memory is taken back for it: needs ");
+                say_size(t, r->need_bytes);
+                say(t, ", ");
+                say_size(t, r->free_bytes);
+                say(t, " is free");
+                say_blockers(t, r, "; from ", now_ms);
+                break;
+        case RULE_PLAN_FAILED:
+                say(t, "the plan ends: step %u could not be done", r->limit);
+                break;
+        case RULE_PLAN_OVER:
+                say(t, "nothing more has to be taken back for it");
+                break;
         case RULE_OVER_USE:
                 say(t, "uses ");
                 say_size(t, r->used_bytes);
@@ -537,8 +584,14 @@ static enum family family_of(unsigned rule)
 {
         switch (rule) {
         case RULE_ADOPTED:
+        case RULE_RECLAIMED:
                 return FAMILY_GRANT;
         case RULE_EXCLUSIVE_HOLDS:
+        case RULE_RECLAIMING:
+        case RULE_RETURNS_LIMIT:
+        case RULE_CARD_MOVES:
+        case RULE_THAW_AGAIN:
+        case RULE_UNDO_ORDER:
                 return FAMILY_WAIT;
         case RULE_CHANGED:
         case RULE_PIN_OVER:
@@ -547,6 +600,8 @@ static enum family family_of(unsigned rule)
         case RULE_UNKILLABLE:
                 return FAMILY_LIFE;
         }
+        if (rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY)
+                return FAMILY_LIFE;
         if (rule > RULE_RESTARTED)
                 return FAMILY_REFUSAL;
         if (rule >= RULE_FITS && rule <= RULE_LEDGER_SET_ASIDE)

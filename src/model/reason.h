@@ -83,7 +83,60 @@ enum rule {
         RULE_END_BLOCKED, /* life: ending it could not be tried; figures.limit is the enum hand_why */
         RULE_UNKILLABLE,
         RULE_PIN_OVER, /* life: its pin has run out */
+        /* taking memory back (design 4.3, 4.4) */
+        RULE_RECLAIMED,     /* granted: memory was taken back for it */
+        RULE_RECLAIMING,    /* waits: memory is being taken back for it */
+        RULE_RETURNS_LIMIT, /* waits: came back too often within the hour */
+        RULE_CARD_MOVES,    /* waits: somebody outside leases grew a moment ago */
+        RULE_THAW_AGAIN,    /* waits: the last look before the restore said no; tried again at start_ms */
+        RULE_UNDO_ORDER,    /* waits: who was parked after it comes back first */
+        RULE_PLAN_BEGAN,    /* of whose the memory is, in the blockers */
+        RULE_PLAN_FAILED,   /* a step could not be done; limit is the number of the step */
+        RULE_PLAN_OVER,     /* nothing more has to be taken back */
+        RULE_ASKED,         /* life: it is to give its device up, by the way out in limit, for head_lease_id */
+        RULE_PARKED,        /* life: it is off its device */
+        RULE_PARK_BLOCKED,  /* life: could not be tried; it goes on; limit is the enum hand_why */
+        RULE_PARK_FAILED,   /* life: this way out was tried in vain (limit) */
+        RULE_PARK_UNDONE,   /* life: what had begun was undone */
+        RULE_STUCK,         /* life: failed for good: nothing more is done with it; limit is the enum hand_why */
+        RULE_THAW_BEGAN,    /* life: it is coming back */
+        RULE_THAW_BLOCKED,  /* life: could not be tried, stays parked; limit is the enum hand_why */
+        RULE_THAWED,        /* life: it is back */
+        RULE_HELD,          /* life: locked in place, its memory kept */
+        RULE_LET_GO,        /* life: works again */
+        RULE_BROKE_PROMISE, /* life: it gave its memory back, and took it again */
+        RULE_STRUCK_OUT,    /* life: this way out (limit) failed too often, and is not used until a person says so */
+        RULE_IDLE,          /* life: its program says that it is idle */
+        RULE_BUSY,          /* life: or at work */
+        RULE_CANNOT_PARK,   /* refused: limit is the enum reclaim_no */
+        RULE_NOT_PARKED,    /* refused: there is nothing to bring back */
+        RULE_IS_PARKED,     /* refused: it has to be brought back first */
+        RULE_WAY_OUT_UNFIT, /* refused: its program cannot survive this way out (limit) */
         RULE_N,
+};
+
+/* Why somebody's memory is not taken back. */
+enum reclaim_no {
+        RECLAIM_MAY,
+        RECLAIM_NO_WAY_OUT, /* named none, and none is proven */
+        RECLAIM_AT_WORK,    /* busy, and not less important by the margin */
+        RECLAIM_KEEPS_RANK, /* busy, and its grant's rank still counts */
+        RECLAIM_LINGER,     /* idle, but not for long enough */
+        RECLAIM_IMMUNE,     /* came back a moment ago */
+        RECLAIM_PINNED,
+        RECLAIM_PROTECTED,
+        RECLAIM_IN_TRANSIT,  /* on its way off its device, or back */
+        RECLAIM_NOT_THERE,   /* has nothing on the device that could be taken off it */
+        RECLAIM_UNKNOWN,     /* nobody knows what would come back */
+        RECLAIM_LEDGER_FULL, /* of host memory for parked work there is not enough left */
+        RECLAIM_HOST_MEMORY,
+        RECLAIM_CGROUP_LIMIT,
+        RECLAIM_PRESSURE,
+        RECLAIM_CANNOT,      /* the machine cannot checkpoint */
+        RECLAIM_STRIKES,     /* failed too often */
+        RECLAIM_BACK_OFF,    /* could not be tried a moment ago */
+        RECLAIM_NOT_A_LEASE, /* a stranger, a display */
+        RECLAIM_NO_N,
 };
 
 enum blocker_kind {
@@ -104,10 +157,11 @@ enum blocker_kind {
 
 struct blocker {
         uint8_t kind;      /* enum blocker_kind */
+        uint8_t no;        /* enum reclaim_no: why its memory is not taken back; where nobody asked, RECLAIM_MAY */
         uint32_t pid;      /* a stranger's */
         uint64_t lease_id; /* a lease's, or the head's whose claim it is */
         uint64_t bytes;    /* what it takes away */
-        uint64_t end_ms;   /* when it ends by its slot; 0 = unknown */
+        uint64_t end_ms;   /* when it ends by its slot, or when that reason does; 0 = unknown */
 };
 
 /* Figures that do not apply are 0; where 0 would be an answer, the rule says which figures count. */
@@ -134,6 +188,8 @@ struct reason {
 
 const char *rule_name(enum rule rule); /* machine form, "never-fits" */
 const char *blocker_kind_name(enum blocker_kind kind);
+const char *reclaim_no_name(enum reclaim_no no);
+const char *reclaim_no_text(enum reclaim_no no); /* for people */
 /*
  * One sentence for a person, with figures. @now_ms turns start_ms into "in 9 min". Never longer than @buf_size;
  * returns @buf. Pure: no locale, no clock.

@@ -8,12 +8,14 @@ void world_init(struct world *world, const struct config *config)
         world->next_lease_id = 1;
         world->next_entry_id = 1;
         world->next_action_id = 1;
+        world->next_plan_id = 1;
 }
 
 #define TABLE(name) sizeof(((struct world *) 0)->name)
 _Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
-                               TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) + TABLE(habits) +
-                               TABLE(holders_on) + TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) ==
+                               TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) + TABLE(plans) +
+                               TABLE(habits) + TABLE(holders_on) + TABLE(holders_of) + TABLE(tallies) +
+                               TABLE(leavings) ==
                        sizeof(struct world),
                "another table: world_copy() has to take it along, or world_index() to make it anew");
 #undef TABLE
@@ -29,6 +31,7 @@ void world_copy(struct world *to, const struct world *from)
         memcpy(to->users, from->users, from->n_users * sizeof(from->users[0]));
         memcpy(to->occupancies, from->occupancies, from->n_occupancies * sizeof(from->occupancies[0]));
         memcpy(to->processes, from->processes, from->n_processes * sizeof(from->processes[0]));
+        memcpy(to->plans, from->plans, from->n_plans * sizeof(from->plans[0]));
         memcpy(to->habits, from->habits, from->n_habits * sizeof(from->habits[0]));
         world_index(to);
 }
@@ -407,4 +410,26 @@ void world_process_drop(struct world *world, struct identity identity)
         memmove(&world->processes[at], &world->processes[at + 1],
                 (world->n_processes - at) * sizeof(world->processes[0]));
         memset(&world->processes[world->n_processes], 0, sizeof(world->processes[0]));
+}
+
+struct plan *world_plan_of(struct world *world, struct ref entry)
+{
+        for (uint32_t i = 0; i < world->n_plans; i++)
+                if (world->plans[i].id != 0 && ref_equal(world->plans[i].entry, entry))
+                        return &world->plans[i];
+        return NULL;
+}
+
+struct plan *world_plan_new(struct world *world)
+{
+        uint32_t i = 0;
+
+        while (i < world->n_plans && world->plans[i].id != 0)
+                i++;
+        if (i >= PLANS_MAX)
+                return NULL;
+        if (i == world->n_plans)
+                world->n_plans++;
+        world->plans[i] = (struct plan){ .id = world->next_plan_id++ };
+        return &world->plans[i];
 }

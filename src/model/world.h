@@ -13,8 +13,10 @@
 #include "model/entry.h"
 #include "model/habit.h"
 #include "model/holder.h"
+#include "model/host.h"
 #include "model/lease.h"
 #include "model/limits.h"
+#include "model/plan.h"
 #include "model/process.h"
 #include "model/tally.h"
 #include "model/user.h"
@@ -29,7 +31,9 @@ struct world {
         uint64_t next_entry_id;
         uint64_t next_action_id;
         uint64_t ledger_charged_bytes; /* host memory of parked work */
-        bool degraded;                 /* the books were damaged: nothing is ended or taken back (design 4.7) */
+        uint64_t next_plan_id;
+        struct host host;
+        bool degraded; /* the books were damaged: nothing is ended or taken back (design 4.7) */
         bool eyes_answering;
         uint64_t eyes_silent_since_ms;
 
@@ -41,6 +45,7 @@ struct world {
         uint32_t n_processes;   /* dense, sorted by (pid, start) */
         uint32_t n_occupancies; /* dense, sorted by (device, pid, start) */
         uint32_t n_users;
+        uint32_t n_plans;
         uint32_t n_habits; /* dense */
 
         struct device devices[DEVICES_MAX];
@@ -51,6 +56,7 @@ struct world {
         struct user users[USERS_MAX];
         struct occupancy occupancies[OCCUPANCIES_MAX];
         struct process processes[PROCESSES_MAX];
+        struct plan plans[PLANS_MAX];
         struct habit habits[HABITS_MAX];
 
         /* An index, one bit for each row of the holder table: which are on a device, and which are of a kind (of HOLDER_NONE:
@@ -178,6 +184,10 @@ static inline bool holder_walk_next(struct holder_walk *walk, uint32_t *ret)
                 for (uint32_t i = 0; holder_walk_next(&i##_walk, &i);)
 #define world_each_holder_on(world, i, device) world_each_holder (world, i, (world)->holders_on[device])
 #define world_each_holder_of(world, i, kind) world_each_holder (world, i, (world)->holders_of[kind])
+
+/* The plan that takes memory back for @entry; NULL = none. */
+struct plan *world_plan_of(struct world *world, struct ref entry);
+struct plan *world_plan_new(struct world *world); /* NULL = there are too many */
 
 struct device *world_device_by_uuid(struct world *world, const char *uuid, uint32_t *ret_index);
 struct device *world_device_new(struct world *world, uint32_t *ret_index);

@@ -121,6 +121,14 @@ void get_row_end(struct get *c, const char *what, bool has_generation, size_t be
         for (size_t i = 0; i < (a); i++)                                                                               \
                 p->f[i] = get_u64(c, #S "." #f);
 #define ZERO_U64S(a) { 0 },
+/* A small array of counts, a byte each. */
+#define PUT_BYTES(S, f, a)                                                                                             \
+        for (size_t i = 0; i < (a); i++)                                                                               \
+                bytes_put_u8(&c->w, p->f[i]);
+#define GET_BYTES(S, f, a)                                                                                             \
+        for (size_t i = 0; i < (a); i++)                                                                               \
+                p->f[i] = bytes_get_u8(&c->r);
+#define ZERO_BYTES(a) { 0 },
 /* A small array of structs, each as a row that may be empty. */
 #define PUT_ROWS(S, f, a)                                                                                              \
         for (size_t i = 0; i < sizeof(p->f) / sizeof(*p->f); i++) {                                                    \
@@ -202,6 +210,8 @@ void put_idempotency(struct put *c, const struct idempotency *p);
 void get_idempotency(struct get *c, struct idempotency *p);
 void put_config(struct put *c, const struct config *p);
 void get_config(struct get *c, struct config *p);
+void put_host(struct put *c, const struct host *p);
+void get_host(struct get *c, struct host *p);
 void put_process(struct put *c, const struct process *p);
 void get_process(struct get *c, struct process *p);
 void put_occupancy(struct put *c, const struct occupancy *p);

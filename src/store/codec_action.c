@@ -14,6 +14,7 @@ void get_action(struct get *c, struct action *p);
 
 #define BLOCKER_FIELDS(F, S)                                                                                           \
         F(S, BELOW8, kind, BLOCKER_KIND_N)                                                                             \
+        F(S, SINCE, no, (4, BELOW8, RECLAIM_NO_N))                                                                     \
         F(S, U32, pid, 0)                                                                                              \
         F(S, U64, lease_id, 0)                                                                                         \
         F(S, U64, bytes, 0)                                                                                            \
@@ -52,9 +53,12 @@ CODEC_STRUCT(reason, REASON_FIELDS, 360)
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
         F(S, U64, bytes, 0)                                                                                            \
         F(S, STRUCT, process, identity)                                                                                \
+        F(S, SINCE, limit_bytes, (4, U64, 0))                                                                          \
+        F(S, SINCE, wait_ms, (4, U64, 0))                                                                              \
+        F(S, SINCE, no_stop, (4, BOOL, 0))                                                                             \
         F(S, SINCE, cgroup_id, (4, U64, 0))                                                                            \
         F(S, STRUCT, why, reason)
-CODEC_STRUCT(action, ACTION_FIELDS, 432)
+CODEC_STRUCT(action, ACTION_FIELDS, 456)
 
 #define ACTIONS_FIELDS(F, S)                                                                                           \
         F(S, BELOW32, n, ACTIONS_MAX + 1)                                                                              \

@@ -20,6 +20,11 @@ void get_hand_outcome(struct get *c, struct hand_outcome *p);
 void put_restart_facts(struct put *c, const struct restart_facts *p);
 void get_restart_facts(struct get *c, struct restart_facts *p);
 
+void put_park_call(struct put *c, const struct park_call *p);
+void get_park_call(struct get *c, struct park_call *p);
+void put_park_record(struct put *c, const struct park_record *p);
+void get_park_record(struct get *c, struct park_record *p);
+
 #define REQUEST_FIELDS(F, S)                                                                                           \
         F(S, U64, token, 0)                                                                                            \
         F(S, U32, uid, 0)                                                                                              \
@@ -30,6 +35,8 @@ void get_restart_facts(struct get *c, struct restart_facts *p);
         F(S, BOOL, kill_at_end, 0)                                                                                     \
         F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, filler, (4, BOOL, 0))                                                                              \
+        F(S, SINCE, no_stop, (4, BOOL, 0))                                                                             \
         F(S, SINCE, adopt, (4, BOOL, 0))                                                                               \
         F(S, SINCE, learned, (4, BOOL, 0))                                                                             \
         F(S, SINCE, quota, (4, BELOW32, QUOTAS_MAX + 1))                                                               \
@@ -95,8 +102,31 @@ CODEC_STRUCT(change, CHANGE_FIELDS, 48)
         F(S, U64, lease_id, 0)                                                                                         \
         F(S, STRUCT, process, identity)                                                                                \
         F(S, BELOW8, outcome, OUTCOME_N)                                                                               \
-        F(S, BELOW8, why, HAND_WHY_N)
-CODEC_STRUCT(hand_outcome, HAND_OUTCOME_FIELDS, 40)
+        F(S, BELOW8, why, HAND_WHY_N)                                                                                  \
+        F(S, SINCE, host_bytes, (4, U64, 0))                                                                           \
+        F(S, SINCE, program, (4, U64, 0))
+CODEC_STRUCT(hand_outcome, HAND_OUTCOME_FIELDS, 56)
+
+#define PARK_CALL_FIELDS(F, S)                                                                                         \
+        F(S, U64, token, 0)                                                                                            \
+        F(S, U64, lease_id, 0)                                                                                         \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, BOOL, is_admin, 0)                                                                                        \
+        F(S, BELOW8, what, PARK_CALL_N)                                                                                \
+        F(S, U64, for_ms, 0)                                                                                           \
+        F(S, U64, keep_alive_ms, 0)
+CODEC_STRUCT(park_call, PARK_CALL_FIELDS, 40)
+
+#define PARK_RECORD_FIELDS(F, S)                                                                                       \
+        F(S, STRUCT, process, identity)                                                                                \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, BELOW8, member, MEMBER_STEP_N)                                                                            \
+        F(S, BOOL, no_stop, 0)                                                                                         \
+        F(S, U64, lease_id, 0)                                                                                         \
+        F(S, U64, bytes, 0)                                                                                            \
+        F(S, U64, host_bytes, 0)                                                                                       \
+        F(S, TEXT, uuid, 0)
+CODEC_STRUCT(park_record, PARK_RECORD_FIELDS, 144)
 
 /* Without its rows: their number is the last field, they follow. */
 #define READING_FIELDS(F, S)                                                                                           \
@@ -181,6 +211,15 @@ int codec_input_encode(const struct input *input, void *buf, size_t buf_size, si
         case INPUT_OUTCOME:
                 put_hand_outcome(c, &input->outcome);
                 break;
+        case INPUT_PARK:
+                put_park_call(c, &input->park);
+                break;
+        case INPUT_HOST:
+                put_host(c, &input->host);
+                break;
+        case INPUT_RECORD:
+                put_park_record(c, &input->record);
+                break;
         case INPUT_KIND_N:
                 break;
         }
@@ -239,6 +278,15 @@ int codec_input_decode(const void *data, size_t n_data, struct input *ret, struc
                 break;
         case INPUT_OUTCOME:
                 get_hand_outcome(c, &ret->outcome);
+                break;
+        case INPUT_PARK:
+                get_park_call(c, &ret->park);
+                break;
+        case INPUT_HOST:
+                get_host(c, &ret->host);
+                break;
+        case INPUT_RECORD:
+                get_park_record(c, &ret->record);
                 break;
         }
         return get_end(c, "input", err);

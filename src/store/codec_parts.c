@@ -6,14 +6,16 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 67 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 18 &&
-                       INPUT_KIND_N == 16 && HAND_VERB_N == 5 && OUTCOME_N == 4 && HAND_WHY_N == 10,
+_Static_assert(RULE_N == 95 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
+                       INPUT_KIND_N == 19 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 18,
                "an enum that the journal keeps has changed");
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 10 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
-                       PROCESS_ENDED == 2,
+                       PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
+                       RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 7 && PARK_CALL_N == 8,
                "an enum that the journal keeps has changed");
-_Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20,
+_Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
+                       FLOORS_MAX == 5,
                "an array that the journal keeps has another length");
 
 #define IDENTITY_FIELDS(F, S)                                                                                          \
@@ -79,8 +81,33 @@ CODEC_STRUCT(idempotency, IDEMPOTENCY_FIELDS, 24)
         F(S, SINCE, pin_max_ms, (4, U64, 0))                                                                           \
         F(S, SINCE, end_grace_ms, (4, U64, 0))                                                                         \
         F(S, SINCE, end_give_up_ms, (4, U64, 0))                                                                       \
+        F(S, SINCE, linger_ms, (4, U64, 0))                                                                            \
+        F(S, SINCE, linger_filler_ms, (4, U64, 0))                                                                     \
+        F(S, SINCE, immune_max_ms, (4, U64, 0))                                                                        \
+        F(S, SINCE, immune_kill_ms, (4, U64, 0))                                                                       \
+        F(S, SINCE, ask_ms, (4, U64, 0))                                                                               \
+        F(S, SINCE, lock_ms, (4, U64, 0))                                                                              \
+        F(S, SINCE, yield_grace_ms, (4, U64, 0))                                                                       \
+        F(S, SINCE, back_off_ms, (4, U64, 0))                                                                          \
+        F(S, SINCE, card_quiet_ms, (4, U64, 0))                                                                        \
+        F(S, SINCE, host_reserve_bytes, (4, U64, 0))                                                                   \
+        F(S, SINCE, host_reserve_milli, (4, U32, 0))                                                                   \
+        F(S, SINCE, slack_milli, (4, U32, 0))                                                                          \
+        F(S, SINCE, returns_max, (4, U32, 0))                                                                          \
+        F(S, SINCE, strikes_max, (4, U32, 0))                                                                          \
+        F(S, SINCE, hold_in_place, (4, BOOL, 0))                                                                       \
+        F(S, SINCE, hold_after_ms, (4, U64, 0))                                                                        \
         F(S, SINCE, quotas, (4, ROWS, quota))
-CODEC_STRUCT(config, CONFIG_FIELDS, 1472)
+CODEC_STRUCT(config, CONFIG_FIELDS, 1584)
+
+#define HOST_FIELDS(F, S)                                                                                              \
+        F(S, U64, total_bytes, 0)                                                                                      \
+        F(S, U64, available_bytes, 0)                                                                                  \
+        F(S, U64, read_ms, 0)                                                                                          \
+        F(S, U64, driver, 0)                                                                                           \
+        F(S, BOOL, pressure, 0)                                                                                        \
+        F(S, BELOW8, checkpoint, CHECKPOINT_CANNOT_N)
+CODEC_STRUCT(host, HOST_FIELDS, 40)
 
 #define PROCESS_FIELDS(F, S)                                                                                           \
         F(S, STRUCT, identity, identity)                                                                               \
@@ -90,11 +117,16 @@ CODEC_STRUCT(config, CONFIG_FIELDS, 1472)
         F(S, U64, cgroup_id, 0)                                                                                        \
         F(S, SINCE, term_ms, (4, U64, 0))                                                                              \
         F(S, SINCE, kill_ms, (4, U64, 0))                                                                              \
+        F(S, SINCE, member, (4, BELOW8, MEMBER_STEP_N))                                                                \
+        F(S, SINCE, order_id, (4, ID, 0))                                                                              \
+        F(S, SINCE, parked_bytes, (4, U64, 0))                                                                         \
+        F(S, SINCE, room_bytes, (4, U64, 0))                                                                           \
+        F(S, SINCE, program, (4, U64, 0))                                                                              \
         F(S, BELOW32, n_ancestors, ANCESTORS_MAX + 1)                                                                  \
         F(S, ROWS, ancestors, identity)                                                                                \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(process, PROCESS_FIELDS, 344)
+CODEC_STRUCT(process, PROCESS_FIELDS, 384)
 
 #define OCCUPANCY_FIELDS(F, S)                                                                                         \
         F(S, STRUCT, identity, identity)                                                                               \

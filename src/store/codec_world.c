@@ -18,6 +18,15 @@ void get_user(struct get *c, struct user *p);
 void put_habit(struct put *c, const struct habit *p);
 void get_habit(struct get *c, struct habit *p);
 
+void put_park(struct put *c, const struct park *p);
+void get_park(struct get *c, struct park *p);
+void put_way_cost(struct put *c, const struct way_cost *p);
+void get_way_cost(struct get *c, struct way_cost *p);
+void put_victim(struct put *c, const struct victim *p);
+void get_victim(struct get *c, struct victim *p);
+void put_plan(struct put *c, const struct plan *p);
+void get_plan(struct get *c, struct plan *p);
+
 #define DEVICE_FIELDS(F, S)                                                                                            \
         F(S, BELOW8, health, DEVICE_HEALTH_N)                                                                          \
         F(S, BOOL, used_known, 0)                                                                                      \
@@ -34,9 +43,44 @@ void get_habit(struct get *c, struct habit *p);
         F(S, U64, budget_bytes, 0)                                                                                     \
         F(S, U64, reading_ms, 0)                                                                                       \
         F(S, U64, changed_ms, 0)                                                                                       \
+        F(S, SINCE, foreign_bytes, (4, U64, 0))                                                                        \
+        F(S, SINCE, foreign_grew_ms, (4, U64, 0))                                                                      \
         F(S, U64, read_asked_ms, 0)                                                                                    \
         F(S, U32, error_code, 0)
-CODEC_STRUCT(device, DEVICE_FIELDS, 304)
+CODEC_STRUCT(device, DEVICE_FIELDS, 320)
+
+#define PARK_FIELDS(F, S)                                                                                              \
+        F(S, BELOW8, step, PARK_STEP_N)                                                                                \
+        F(S, BELOW8, way, WAY_OUT_N)                                                                                   \
+        F(S, BELOW8, cause, PARK_CAUSE_N)                                                                              \
+        F(S, BELOW8, failed_ways, 1U << WAY_OUT_N)                                                                     \
+        F(S, BYTES, strikes, WAY_OUT_N)                                                                                \
+        F(S, BELOW8, n_returns, RETURNS_KEPT + 1)                                                                      \
+        F(S, BELOW8, undo_order, VICTIMS_MAX + 1)                                                                      \
+        F(S, BOOL, yielded, 0)                                                                                         \
+        F(S, BOOL, lost_one, 0)                                                                                        \
+        F(S, BOOL, broke_promise, 0)                                                                                   \
+        F(S, BOOL, told, 0)                                                                                            \
+        F(S, BOOL, wants_back, 0)                                                                                      \
+        F(S, U64, undo_group, 0)                                                                                       \
+        F(S, U64, started_ms, 0)                                                                                       \
+        F(S, U64, step_ms, 0)                                                                                          \
+        F(S, U64, deadline_ms, 0)                                                                                      \
+        F(S, U64, again_ms, 0)                                                                                         \
+        F(S, U64, parked_ms, 0)                                                                                        \
+        F(S, U64, until_ms, 0)                                                                                         \
+        F(S, ID, for_lease_id, 0)                                                                                      \
+        F(S, U32, by_uid, 0)                                                                                           \
+        F(S, U64, used_bytes, 0)                                                                                       \
+        F(S, U64, moved_bytes, 0)                                                                                      \
+        F(S, U64, planned_bytes, 0)                                                                                    \
+        F(S, U64, charged_bytes, 0)                                                                                    \
+        F(S, U64, out_ms, 0)                                                                                           \
+        F(S, U64, back_ms, 0)                                                                                          \
+        F(S, U64, returned_ms, 0)                                                                                      \
+        F(S, U64, not_before_ms, 0)                                                                                    \
+        F(S, U64S, returns_ms, RETURNS_KEPT)
+CODEC_STRUCT(park, PARK_FIELDS, 216)
 
 #define LEASE_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -57,6 +101,8 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
         F(S, SINCE, adopted, (4, BOOL, 0))                                                                             \
         F(S, SINCE, kill_left, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, filler, (4, BOOL, 0))                                                                              \
+        F(S, SINCE, no_stop, (4, BOOL, 0))                                                                             \
         F(S, SINCE, ending, (4, BOOL, 0))                                                                              \
         F(S, SINCE, ending_told, (4, BELOW8, ENDING_TOLD_N))                                                           \
         F(S, SINCE, sized, (4, BELOW8, SIZED_N))                                                                       \
@@ -84,12 +130,13 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 304)
         F(S, SINCE, idempotency, (4, STRUCT, idempotency))                                                             \
         F(S, STRUCT, binding, binding)                                                                                 \
         F(S, STRUCT, ways, ways_out)                                                                                   \
+        F(S, SINCE, park, (4, STRUCT, park))                                                                           \
         F(S, REF, holder, HOLDERS_MAX)                                                                                 \
         F(S, REF, entry, ENTRIES_MAX)                                                                                  \
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 464)
+CODEC_STRUCT(lease, LEASE_FIELDS, 680)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -136,12 +183,13 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 200)
         F(S, U64, used_bytes, 0)                                                                                       \
         F(S, U64, pin_end_ms, 0)                                                                                       \
         F(S, U64, idle_since_ms, 0)                                                                                    \
+        F(S, SINCE, keep_alive_ms, (4, U64, 0))                                                                        \
         F(S, U32, n_processes, 0)                                                                                      \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, REF, entry, ENTRIES_MAX)                                                                                  \
         F(S, STRUCT, process, identity)
-CODEC_STRUCT(holder, HOLDER_FIELDS, 136)
+CODEC_STRUCT(holder, HOLDER_FIELDS, 144)
 
 #define USER_FIELDS(F, S)                                                                                              \
         F(S, U32, uid, 0)                                                                                              \
@@ -153,13 +201,46 @@ CODEC_STRUCT(holder, HOLDER_FIELDS, 136)
         F(S, U64, usage_at_ms, 0)
 CODEC_STRUCT(user, USER_FIELDS, 40)
 
+#define WAY_COST_FIELDS(F, S)                                                                                          \
+        F(S, U64, n, 0)                                                                                                \
+        F(S, U64, out_ms, 0)                                                                                           \
+        F(S, U64, back_ms, 0)                                                                                          \
+        F(S, U64, spread_ms, 0)                                                                                        \
+        F(S, U64, bytes, 0)
+CODEC_STRUCT(way_cost, WAY_COST_FIELDS, 40)
+
 #define HABIT_FIELDS(F, S)                                                                                             \
         F(S, U32, uid, 0)                                                                                              \
         F(S, TEXT, consumer, 0)                                                                                        \
         F(S, U64, last_ms, 0)                                                                                          \
         F(S, U64, n_runs, 0)                                                                                           \
-        F(S, U64S, peak_bytes, PEAKS_MAX)
-CODEC_STRUCT(habit, HABIT_FIELDS, 248)
+        F(S, U64S, peak_bytes, PEAKS_MAX)                                                                              \
+        F(S, BOOL, proven, 0)                                                                                          \
+        F(S, U64, proof_program, 0)                                                                                    \
+        F(S, U64, proof_driver, 0)                                                                                     \
+        F(S, U64, n_cooperated, 0)                                                                                     \
+        F(S, U64, n_ignored, 0)                                                                                        \
+        F(S, ROWS, costs, way_cost)                                                                                    \
+        F(S, U64S, floor_bytes, FLOORS_MAX)                                                                            \
+        F(S, U32, n_floors, 0)
+CODEC_STRUCT(habit, HABIT_FIELDS, 536)
+
+#define VICTIM_FIELDS(F, S)                                                                                            \
+        F(S, REF, lease, LEASES_MAX)                                                                                   \
+        F(S, BELOW8, way, WAY_OUT_N)                                                                                   \
+        F(S, BELOW8, state, VICTIM_STATE_N)
+CODEC_STRUCT(victim, VICTIM_FIELDS, 12)
+
+#define PLAN_FIELDS(F, S)                                                                                              \
+        F(S, ID, id, 0)                                                                                                \
+        F(S, BELOW32, device, DEVICES_MAX)                                                                             \
+        F(S, BELOW32, n_victims, VICTIMS_MAX + 1)                                                                      \
+        F(S, REF, entry, ENTRIES_MAX)                                                                                  \
+        F(S, REF, claim, HOLDERS_MAX)                                                                                  \
+        F(S, U64, need_bytes, 0)                                                                                       \
+        F(S, U64, started_ms, 0)                                                                                       \
+        F(S, ROWS, victims, victim)
+CODEC_STRUCT(plan, PLAN_FIELDS, 432)
 
 /* Everything in front of the tables, the numbers of their rows last. */
 #define WORLD_FIELDS(F, S)                                                                                             \
@@ -169,6 +250,8 @@ CODEC_STRUCT(habit, HABIT_FIELDS, 248)
         F(S, ID, next_entry_id, 0)                                                                                     \
         F(S, ID, next_action_id, 0)                                                                                    \
         F(S, U64, ledger_charged_bytes, 0)                                                                             \
+        F(S, SINCE_OR, next_plan_id, (4, ID, 0, 1))                                                                    \
+        F(S, SINCE, host, (4, STRUCT, host))                                                                           \
         F(S, SINCE, degraded, (4, BOOL, 0))                                                                            \
         F(S, BOOL, eyes_answering, 0)                                                                                  \
         F(S, U64, eyes_silent_since_ms, 0)                                                                             \
@@ -179,6 +262,7 @@ CODEC_STRUCT(habit, HABIT_FIELDS, 248)
         F(S, BELOW32, n_processes, PROCESSES_MAX + 1)                                                                  \
         F(S, BELOW32, n_occupancies, OCCUPANCIES_MAX + 1)                                                              \
         F(S, BELOW32, n_users, USERS_MAX + 1)                                                                          \
+        F(S, SINCE, n_plans, (4, BELOW32, PLANS_MAX + 1))                                                              \
         F(S, SINCE, n_habits, (4, BELOW32, HABITS_MAX + 1))
 /*      table, its struct, the number of its rows, its rows, do they start with a generation? */
 #define WORLD_TABLES(T)                                                                                                \
@@ -189,6 +273,7 @@ CODEC_STRUCT(habit, HABIT_FIELDS, 248)
         T(users, user, n_users, USERS_MAX, false)                                                                      \
         T(occupancies, occupancy, n_occupancies, OCCUPANCIES_MAX, false)                                               \
         T(processes, process, n_processes, PROCESSES_MAX, false)                                                       \
+        T(plans, plan, n_plans, PLANS_MAX, false)                                                                      \
         T(habits, habit, n_habits, HABITS_MAX, false)
 
 #define TABLE_SIZE(table, S, n, max, has_generation) +(max) * sizeof(struct S)
@@ -202,12 +287,13 @@ CODEC_STRUCT(habit, HABIT_FIELDS, 248)
         F(S, ROWS, users, user)                                                                                        \
         F(S, ROWS, occupancies, occupancy)                                                                             \
         F(S, ROWS, processes, process)                                                                                 \
+        F(S, ROWS, plans, plan)                                                                                        \
         F(S, ROWS, habits, habit)                                                                                      \
         F(S, U64S, holders_on, 0) /* the index: made from the rows, in no snapshot */                                  \
         F(S, U64S, holders_of, 0)                                                                                      \
         F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \
         F(S, ROWS, leavings, leavings)
-enum { WORLD_HEAD_SIZE = 1560 };
+enum { WORLD_HEAD_SIZE = 1728 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
             WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
                     DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) WORLD_TABLES(TABLE_SIZE))

@@ -41,6 +41,29 @@ static enum hand_why why_of(enum warden_why why)
         case WARDEN_WHY_LOST:
         case WARDEN_WHY_AWAY:
                 return HAND_WHY_AWAY;
+        case WARDEN_WHY_STATE:
+        case WARDEN_WHY_DEVICE:
+        case WARDEN_WHY_RECORD:
+                return HAND_WHY_STATE;
+        case WARDEN_WHY_PARKED:
+                return HAND_WHY_PARKED;
+        case WARDEN_WHY_LOCK_TIMEOUT:
+        case WARDEN_WHY_STANDS_STILL:
+                return HAND_WHY_LOCK_TIMEOUT;
+        case WARDEN_WHY_HEADROOM:
+                return HAND_WHY_HEADROOM;
+        case WARDEN_WHY_CANNOT_MACHINE:
+        case WARDEN_WHY_CANNOT_LIBRARY:
+        case WARDEN_WHY_CANNOT_DRIVER:
+        case WARDEN_WHY_CANNOT_PROCESS:
+        case WARDEN_WHY_CANNOT_INIT:
+        case WARDEN_WHY_CANNOT_PERMITTED:
+        case WARDEN_WHY_CANNOT_SUPPORTED:
+                return HAND_WHY_CANNOT;
+        case WARDEN_WHY_FINAL:
+        case WARDEN_WHY_DRIVER:
+        case WARDEN_WHY_NO_EFFECT:
+                return HAND_WHY_DRIVER;
         case WARDEN_WHY_UNSEEN:
         case WARDEN_WHY_VERB:
         case WARDEN_WHY_SIGNAL:
@@ -125,6 +148,18 @@ static enum warden_verb verb_of(enum hand_verb verb)
                 return WARDEN_FREEZE;
         case HAND_THAW:
                 return WARDEN_THAW;
+        case HAND_LOCK:
+                return WARDEN_LOCK;
+        case HAND_CHECKPOINT:
+                return WARDEN_CHECKPOINT;
+        case HAND_STOP:
+                return WARDEN_STOP;
+        case HAND_RESTORE:
+                return WARDEN_RESTORE;
+        case HAND_UNLOCK:
+                return WARDEN_UNLOCK;
+        case HAND_HOLD:
+                return WARDEN_HOLD;
         case HAND_NONE:
         case HAND_VERB_N:
                 break;
