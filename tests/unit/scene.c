@@ -286,10 +286,11 @@ static void fill_request(struct scene *s, struct request *r, const struct ask *a
         r->kill_at_end = ask->kill_at_end;
         r->kill_left = ask->kill_left;
         r->exclusive = ask->exclusive;
+        r->learned = ask->learned;
         r->quota = ask->quota;
         r->priority = ask->priority ? ask->priority : PRIORITY_NORMAL;
         r->bytes = ask->bytes;
-        r->percent_milli = ask->percent_milli;
+        r->percent_milli = ask->learned ? 100000 : ask->percent_milli;
         r->slot_ms = SECONDS(ask->slot_s);
         r->wait_ms = SECONDS(ask->wait_s);
         r->ways.named = ask->named;
@@ -302,6 +303,8 @@ static void fill_request(struct scene *s, struct request *r, const struct ask *a
                 (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "%s", ask->uuid);
         if (ask->name)
                 (void) snprintf(r->name, sizeof(r->name), "%s", ask->name);
+        if (ask->consumer)
+                (void) snprintf(r->consumer, sizeof(r->consumer), "%s", ask->consumer);
 }
 
 static uint64_t ask_core(struct scene *s, struct input *input)

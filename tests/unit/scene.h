@@ -90,12 +90,13 @@ struct ask {
         uint64_t wait_s;
         uint64_t ttl_s; /* a heartbeat lease with this TTL */
         uint32_t quota; /* row of the asker's */
-        bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection;
+        bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection, learned;
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */
         uint32_t pid;          /* the owner's; 0 = a new one */
         uint64_t cgroup_id;
         const char *uuid; /* "" or NULL = any device */
         const char *name;
+        const char *consumer; /* NULL = none */
 };
 
 void scene_begin(struct scene *s);

@@ -103,13 +103,13 @@ struct sim {
         bool degraded;
         struct my_order orders[ORDERS];
         uint64_t n_grants, n_waits, n_refusals, n_ends, n_drains, n_backfills, n_stepped;
-        uint64_t n_adopted, n_let_go, n_exclusive, n_changed, n_orders, n_kills;
+        uint64_t n_adopted, n_let_go, n_exclusive, n_changed, n_orders, n_kills, n_learned;
 };
 
 static struct world *world, *before;
 static struct actions *out;
 static uint64_t grants_seen, waits_seen, refusals_seen, drains_seen, backfills_seen, asides_seen, ends_seen;
-static uint64_t adopted_seen, let_go_seen, exclusive_seen, changed_seen, orders_seen, kills_seen;
+static uint64_t adopted_seen, let_go_seen, exclusive_seen, changed_seen, orders_seen, kills_seen, learned_seen;
 
 static void __attribute__((__format__(__printf__, 2, 3))) give_up(const struct sim *sim, const char *fmt, ...)
 {
@@ -390,6 +390,8 @@ static void check_grant(struct sim *sim, const struct action *a, const bool fres
         lease->life = LIFE_GRANTED;
         lease->slot_end_ms = lease->slot_ms ? sim->now_ms + lease->slot_ms : 0;
         sim->n_exclusive += lease->exclusive;
+        const struct lease *granted = world_lease_by_id(world, a->lease_id); /* it may have ended since */
+        sim->n_learned += granted && granted->sized == SIZED_LEARNED;
         if (a->why.rule == RULE_ADOPTED) {
                 note_adoption(sim, a, lease, fresh_before[a->device]);
                 return;
@@ -823,6 +825,13 @@ static void ask(struct sim *sim)
         }
         if (r->exclusive && one_in(sim, 2))
                 r->bytes = r->percent_milli = 0;
+        if (r->token % 4 != 0)
+                (void) snprintf(r->consumer, sizeof(r->consumer), "program-%u", (unsigned) (r->token % 3));
+        r->learned = !r->exclusive && r->token % 7 == 0;
+        if (r->learned) {
+                r->bytes = 0;
+                r->percent_milli = 100000;
+        }
         r->slot_ms = one_in(sim, 2) && r->priority != 1 ? 0 : 1000 * (1 + below(sim, 300));
         r->wait_ms = one_in(sim, 4) ? 1000 * (1 + below(sim, 600)) : 0;
         if (one_in(sim, 5))
@@ -1298,6 +1307,7 @@ static uint64_t play(uint64_t seed, int garbage)
         changed_seen += sim->n_changed;
         orders_seen += sim->n_orders;
         kills_seen += sim->n_kills;
+        learned_seen += sim->n_learned;
         assert_int_equal(munmap(world, sizeof(*world)) + munmap(before, sizeof(*before)) + munmap(out, sizeof(*out)),
                          0);
         return sim->hash;
@@ -1315,13 +1325,13 @@ static void S25_random_lives_never_do_what_must_never_happen(void **state)
                       " ended, %" PRIu64 " heads stepped aside\n",
                       grants_seen, waits_seen, refusals_seen, drains_seen, ends_seen, asides_seen);
         print_message("# %" PRIu64 " exclusive, %" PRIu64 " adopted, %" PRIu64 " let go, %" PRIu64 " changed, %" PRIu64
-                      " orders to the hands, %" PRIu64 " of them to kill\n",
-                      exclusive_seen, adopted_seen, let_go_seen, changed_seen, orders_seen, kills_seen);
+                      " orders to the hands, %" PRIu64 " of them to kill, %" PRIu64 " sized by earlier runs\n",
+                      exclusive_seen, adopted_seen, let_go_seen, changed_seen, orders_seen, kills_seen, learned_seen);
         /* A generator that never gets anywhere near the rules proves nothing. */
         if (n_seeds >= 50)
                 assert_true(grants_seen > 10 * n_seeds && waits_seen > 10 * n_seeds && drains_seen > n_seeds &&
                             backfills_seen > 0 && exclusive_seen > 0 && adopted_seen > n_seeds && let_go_seen > 0 &&
-                            changed_seen > n_seeds && orders_seen > n_seeds && kills_seen > 0);
+                            changed_seen > n_seeds && orders_seen > n_seeds && kills_seen > 0 && learned_seen > 0);
 }
 
 int main(int argc, char **argv)
