@@ -7,8 +7,15 @@
 #include "model/lease.h"
 #include "model/way_out.h"
 
+enum { PERCENT_ALL_MILLI = 100000 };
+
 static int take_bytes(const json_t *value, struct lease_ask *ask, struct problem *p)
 {
+        ask->request.learned = json_is_string(value) && strcmp(json_string_value(value), "learned") == 0;
+        if (ask->request.learned) {
+                ask->request.percent_milli = PERCENT_ALL_MILLI; /* where nothing is known */
+                return 0;
+        }
         return take_amount(value, "bytes", &ask->request.bytes, &ask->request.percent_milli, p);
 }
 
@@ -187,8 +194,6 @@ static int take_bind(const json_t *value, struct lease_ask *ask, struct problem 
         return take_refuse(p, "bind", value, allowed, cure);
 }
 
-enum { PERCENT_ALL_MILLI = 100000 };
-
 /* What is asked for, and what may be said then. */
 enum { FOR_LEASE = 1, FOR_PLAN = 2, FOR_ADOPT = 4, FOR_ALL = 7 };
 
@@ -278,11 +283,16 @@ static int parse(const char *data, size_t n, unsigned where, struct lease_ask *r
         if (ask.request.exclusive && ask.request.percent_milli != 0 && ask.request.percent_milli != PERCENT_ALL_MILLI)
                 return take_refuse(reterr, "bytes", json_object_get(object, "bytes"),
                                    "an amount or all, with exclusive", "leave it out: exclusive is all of a device");
+        if (ask.request.learned && (ask.request.exclusive || where == FOR_ADOPT))
+                return take_refuse(reterr, "bytes", json_object_get(object, "bytes"),
+                                   where == FOR_ADOPT ? TAKE_ALLOWED_SIZE : "an amount or all, with exclusive",
+                                   where == FOR_ADOPT ? "leave it out: then it is what the process uses now"
+                                                      : "leave it out: exclusive is all of a device");
         if (where == FOR_ADOPT && !take_is_given(object, "pid"))
                 return problem_field(reterr, "pid", "", 0, "a process",
                                      "name the process that is to come under a lease");
         if (where != FOR_ADOPT && !take_is_given(object, "bytes") && !ask.request.exclusive)
-                return problem_field(reterr, "bytes", "", 0, TAKE_ALLOWED_SIZE,
+                return problem_field(reterr, "bytes", "", 0, TAKE_ALLOWED_SIZE ", \"learned\"",
                                      "say how much memory it needs, or exclusive for all of a device");
 
         ask.request.adopt = where == FOR_ADOPT;

@@ -100,6 +100,8 @@ static void add_what(const struct view *v, struct fields *f, const struct lease 
         fields_text(f, "priority_name", priority_name(l->priority));
         fields_u64(f, "bytes", l->bytes);
         fields_text(f, "size", size_text(l->bytes, size));
+        fields_text(f, "sized", sized_name((enum sized) l->sized));
+        fields_u64(f, "sized_by_runs", l->sized_by);
         fields_text(f, "device", device ? device->uuid : NULL);
         fields_u64_or_null(f, "used_bytes", !holder || holder->used_known, holder ? holder->used_bytes : 0);
         fields_bool(f, "managed", l->managed);

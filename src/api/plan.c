@@ -62,8 +62,10 @@ void plan_lease(struct conn *c)
         if (refused)
                 refusal_of_action(&p, a, now_ms);
         conn_reply(c, MHD_HTTP_OK,
-                   json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "outcome", outcome_of(a), "device",
-                             view_device_uuid(route_world(c), a->device), "bytes", view_u64(planned.bytes), "place",
+                   json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "outcome", outcome_of(a),
+                             "device", view_device_uuid(route_world(c), a->device), "bytes", view_u64(planned.bytes),
+                             "sized", sized_name((enum sized) planned.sized), "sized_by_runs",
+                             view_u64(planned.sized_by), "place",
                              view_u64_or_null(a->kind == ACTION_QUEUED, a->why.place), "n_waiting",
                              view_u64_or_null(a->kind == ACTION_QUEUED, a->why.n_waiting), "expected_start_ms",
                              a->kind == ACTION_GRANTED ? view_u64(0)

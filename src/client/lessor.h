@@ -129,7 +129,8 @@ LESSOR_PUBLIC int lessor_set_if_down(struct lessor *l, enum lessor_if_down what,
 LESSOR_PUBLIC int lessor_request_new(struct lessor_request **ret);
 LESSOR_PUBLIC void lessor_request_free(struct lessor_request *request);
 
-/* How much, required: "12G", "1500M", "12GB", "90%", "all"; or bytes. */
+/* How much, required: "12G", "1500M", "12GB", "90%", "all"; or bytes. "learned": what earlier runs of the consumer came to, or
+ * "all" where none is known. */
 LESSOR_PUBLIC int lessor_request_set_size(struct lessor_request *request, const char *text);
 LESSOR_PUBLIC int lessor_request_set_bytes(struct lessor_request *request, uint64_t bytes);
 /* 1 urgent, 2 interactive, 3 normal (default), 4 batch, 5 filler */

@@ -140,6 +140,53 @@ def test_exclusive_run_is_alone_and_says_nothing_about_its_size(own):
     assert "no --vram: asking for all a device can give" in own.lessor("run", "--", "true").stderr
 
 
+# ---- without a size ----
+
+def run_and_end(place, consumer, n_bytes):
+    """One run without --vram of a program that takes so much. Its lease as it was, and what was said."""
+    run = place.start("run", "--name", "learner", "--consumer", consumer, "--", SIMGPU, "hog", "--alloc", f"{n_bytes // MIB}M")
+
+    def seen():
+        lease = place.lease("learner")
+        return lease if lease and lease["state"] == "active" and lease["used_bytes"] and lease["used_bytes"] >= n_bytes else None
+    lease = until("its memory is seen", seen)
+    run.terminate()
+    said = run.communicate()[1]
+    place.gone("learner")
+    return lease, said
+
+
+def test_run_without_a_size_takes_all_first_and_then_what_its_last_runs_came_to(own):
+    first, said = run_and_end(own, "nightly", 900 * MIB)
+    assert (first["sized"], first["sized_by_runs"]) == ("whole", 0) and first["bytes"] > 2000 * MIB
+    assert "lessor run: no --vram: asking for all a device can give\n" in said
+
+    second, said = run_and_end(own, "nightly", 600 * MIB)
+    assert (second["sized"], second["sized_by_runs"], second["bytes"]) == ("learned", 1, first["used_bytes"])
+    assert re.search(r"^lessor run: no --vram: \S+ MiB \(.*\), by its last run$", said, re.M), said
+
+    own.kill_daemon()
+    own.start_daemon()
+    third, said = run_and_end(own, "nightly", 600 * MIB)
+    assert (third["sized"], third["sized_by_runs"], third["bytes"]) == ("learned", 2, first["used_bytes"])
+    assert ", by its last 2 runs\n" in said
+
+    other, said = run_and_end(own, "another", 300 * MIB)
+    assert (other["sized"], other["bytes"] > 2000 * MIB) == ("whole", True) and "asking for all" in said
+
+
+def test_plan_without_a_size_says_by_how_many_runs(own):
+    seen, _ = run_and_end(own, "nightly", 700 * MIB)
+    plan = json.loads(own.lessor("plan", "--consumer", "nightly", "--json").stdout)
+    assert (plan["outcome"], plan["sized"], plan["sized_by_runs"], plan["bytes"]) == ("start", "learned", 1, seen["used_bytes"])
+    assert "no --vram: " in (said := own.lessor("plan", "--consumer", "nightly").stdout) and "by its last run\n" in said
+    named = json.loads(own.lessor("plan", "--consumer", "nightly", "--vram", "100M", "--json").stdout)
+    assert (named["sized"], named["sized_by_runs"], named["bytes"]) == ("asked", 0, 100 * MIB)
+    unknown = json.loads(own.lessor("plan", "--consumer", "unheard-of", "--json").stdout)
+    assert (unknown["sized"], unknown["sized_by_runs"]) == ("whole", 0)
+    assert json.loads(own.lessor("plan", "--json").stdout)["sized"] == "asked"
+
+
 def test_what_may_be_ended_is_asked_for_as_it_was_said(own):
     for words, at_end, left in (([], False, False), (["--kill-left"], False, True), (["--kill-at-end", "--for", "1h"], True, False)):
         run = own.start("run", "--vram", "100M", "--name", "ending", *words, "--", "sleep", "100")

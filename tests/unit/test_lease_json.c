@@ -104,6 +104,10 @@ static const struct {
         { "{\"bytes\":\"1e400\"}", "bytes" },
         { "{\"bytes\":\"NaN\"}", "bytes" },
         { "{\"bytes\":\"101%\"}", "bytes" },
+        { "{\"bytes\":\"learned\"}", NULL },
+        { "{\"bytes\":\"Learned\"}", "bytes" },
+        { "{\"bytes\":\"learned\",\"exclusive\":true}", "bytes" },
+        { "{\"exclusive\":true,\"bytes\":\"learned\"}", "bytes" },
         { "{\"bytes\":\"0%\"}", "bytes" },
         { "{}", "bytes" },
         { "{\"bytes\":1,\"priority\":1}", NULL },
@@ -330,6 +334,7 @@ static void adopting_takes_a_pid_and_no_size(void **state)
                       { "{\"pid\":1.0}", "pid" },
                       { "{\"pid\":1,\"mode\":\"now\"}", "mode" },
                       { "{\"pid\":1,\"bind\":{\"to\":\"process\"}}", "bind" },
+                      { "{\"pid\":1,\"bytes\":\"learned\"}", "bytes" },
                       { "{\"pid\":1,\"cgroup\":1}", "cgroup" } };
         static const char body[] = "{\"pid\":4711,\"cgroup\":true,\"priority\":4}";
         struct lease_ask ask;

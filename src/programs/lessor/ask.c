@@ -212,6 +212,8 @@ static int set_size(const struct ask *ask, struct lessor_request *request)
         char number[32], text[40];
         if (!ask->has_size && (ask->exclusive || ask->size_from_use))
                 return 0;
+        if (!ask->has_size && ask->consumer[0] != '\0')
+                return lessor_request_set_size(request, "learned");
         if (!ask->has_size || (ask->size.kind == SIZE_PERCENT && ask->size.percent_milli == 100000))
                 return lessor_request_set_size(request, "all");
         if (ask->size.kind == SIZE_BYTES)

@@ -183,6 +183,22 @@ static void tell_waiting(struct obtain *o, const json_t *lease)
         progress_update(&o->progress, text, brief, key);
 }
 
+/* Nobody named a size: which it is now, and by what. */
+static void tell_size(struct obtain *o)
+{
+        char size[SIZE_TEXT_MAX], text[SHOW_SIZED_MAX];
+
+        if (o->size_told || o->ask->has_size || o->ask->exclusive)
+                return;
+        o->size_told = true;
+        json_t *lease = json_loads(lessor_lease_json(o->lease), 0, NULL);
+        if (show_sized(lease, text))
+                progress_say(&o->progress, "no --vram: %s, %s", size_text(o->bytes, size), text);
+        else
+                progress_say(&o->progress, "no --vram: asking for all a device can give");
+        json_decref(lease);
+}
+
 static void remember(struct obtain *o)
 {
         (void) snprintf(o->id, sizeof(o->id), "%s", lessor_lease_id(o->lease));
@@ -203,11 +219,13 @@ static int judge(struct obtain *o, enum lessor_news news)
         switch (news) {
         case LESSOR_NEWS_QUEUED:
                 remember(o);
+                tell_size(o);
                 show_waiting(o);
                 return GO_ON;
         case LESSOR_NEWS_GRANTED:
                 remember(o);
                 progress_clear(&o->progress);
+                tell_size(o);
                 return OBTAINED;
         case LESSOR_NEWS_REFUSED:
                 return refused(o, lessor_lease_error(o->lease));

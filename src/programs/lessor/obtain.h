@@ -28,6 +28,7 @@ struct obtain {
         uint64_t
                 unread_since_ms; /* since when it waits only because the daemon has no fresh reading; 0 = it does not */
         bool waited;
+        bool size_told; /* what was asked for where no size was named */
         uint64_t asked_ms;
         char id[LEASE_ID_TEXT_MAX]; /* "" = has none yet */
         char device[UUID_TEXT_MAX];

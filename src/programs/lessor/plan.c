@@ -52,7 +52,7 @@ static int read_plan(const struct verb *verb, int argc, char **argv, struct ask 
 
 static void print_plan(const json_t *plan, const char *outcome)
 {
-        char text[SHOW_TEXT_MAX], size[SIZE_TEXT_MAX], device[64], span[DURATION_TEXT_MAX];
+        char text[SHOW_TEXT_MAX], size[SIZE_TEXT_MAX], device[64], span[DURATION_TEXT_MAX], sized[SHOW_SIZED_MAX];
         uint64_t place, n, ms, bytes;
 
         (void) show_field(plan, "text", "no reason given", text, sizeof(text));
@@ -75,6 +75,8 @@ static void print_plan(const json_t *plan, const char *outcome)
         } else {
                 (void) printf("%sit would be refused%s: %s\n", show_colour(SHOW_RED), show_colour(SHOW_PLAIN), text);
         }
+        if (show_sized(plan, sized) && json_amount(plan, "bytes", &bytes))
+                (void) printf("  no --vram: %s, %s\n", size_text(bytes, size), sized);
         if (!json_amount(plan, "as_of_ms", &ms))
                 (void) printf("  the devices were never looked at\n");
         else if (ms > OLD_MS)

@@ -40,7 +40,9 @@ const char run_more[] =
         "  lessor run --vram 12G --for 2h -- python3 train.py\n"
         "  lessor run --exclusive -- ./benchmark\n"
         "\n"
-        "Without --vram and --exclusive it asks for all a device can give.\n"
+        "Without --vram and --exclusive it asks for what the program's earlier runs came to, or where none are known "
+        "for all\n"
+        "a device can give, and says which.\n"
         "The command has stdin, stdout, stderr, the terminal and its exit status to itself; lessor speaks on stderr, "
         "and only\n"
         "while it waits, when something is wrong, and when something becomes of the lease: its time (--for) runs out, "
@@ -388,8 +390,6 @@ int verb_run_main(const struct verb *verb, int argc, char **argv)
         if (signals_init(&signals) < 0)
                 return verb_usage_error(verb, "cannot watch signals");
         code = obtain_init(&o, &ask, &signals, verb->name);
-        if (code == OBTAINED && !ask.has_size && !ask.exclusive)
-                progress_say(&o.progress, "no --vram: asking for all a device can give");
         if (code == OBTAINED)
                 code = apply_constraint(&o, &ask);
         if (code == OBTAINED)

@@ -37,6 +37,17 @@ const char *show_field(const json_t *object, const char *key, const char *fallba
         return buf;
 }
 
+bool show_sized(const json_t *lease, char buf[SHOW_SIZED_MAX])
+{
+        uint64_t n_runs = json_amount_or(lease, "sized_by_runs", 0);
+
+        if (n_runs == 1)
+                (void) snprintf(buf, SHOW_SIZED_MAX, "by its last run");
+        else
+                (void) snprintf(buf, SHOW_SIZED_MAX, "by its last %" PRIu64 " runs", n_runs);
+        return strcmp(json_text(lease, "sized", ""), "learned") == 0;
+}
+
 const char *show_bytes(const json_t *object, const char *key, char buf[SIZE_TEXT_MAX])
 {
         uint64_t bytes;

@@ -16,6 +16,9 @@ const char *show_colour(enum show_colour colour);
 
 /* object[key] as safe text: strings escaped, numbers as they are, null and absent as @fallback. Returns @buf. */
 const char *show_field(const json_t *object, const char *key, const char *fallback, char *buf, size_t buf_size);
+/* How a size that nobody named was found: "by its last 7 runs". False: it was named, or nothing was known. */
+enum { SHOW_SIZED_MAX = 48 };
+bool show_sized(const json_t *lease, char buf[SHOW_SIZED_MAX]);
 /* object[key] as an amount of memory, "?" when unknown. */
 const char *show_bytes(const json_t *object, const char *key, char buf[SIZE_TEXT_MAX]);
 /* Escaped, cut to @columns characters with "…" (UTF-8 aware), padded to it when @pad. */

@@ -51,6 +51,8 @@ bool plan_request(const struct world *world, uint64_t now_ms, const struct reque
                 const struct lease *lease = world_lease_by_id(w, a->lease_id);
                 ret->answer = *a;
                 ret->bytes = lease ? lease->bytes : a->why.need_bytes;
+                ret->sized = lease ? lease->sized : SIZED_ASKED;
+                ret->sized_by = lease ? lease->sized_by : 0;
         }
         (void) munmap(w, sizeof(*w));
         return a != NULL;
