@@ -25,7 +25,8 @@ static bool is_unit_or_container(const char *path)
 }
 
 /* Its own process, or an administrator's anybody's: the lease is that user's then. */
-static int find_target(struct conn *c, const struct lease_ask *ask, struct request *request, struct problem *p)
+static int find_target(struct conn *c, const struct lease_ask *ask, struct request *request, bool *ret_heard,
+                       struct problem *p)
 {
         static struct eyes_process facts; /* 8 KiB */
         const struct peer_rules *rules = &c->server->options.rules;
@@ -62,6 +63,8 @@ static int find_target(struct conn *c, const struct lease_ask *ask, struct reque
                                            ask->adopt_pid);
                 request->binding.cgroup_id = facts.cgroup_id;
         }
+        uint32_t asker = c->peer.identity.pid; /* 0: by TCP, nobody the kernel knows */
+        *ret_heard = asker != 0 && (facts.pid == asker || facts.ppid == asker);
         if (!c->peer.in_container)
                 request->uid = facts.uid;
         request->binding.root = (struct identity){ .pid = facts.pid, .start_ticks = facts.start_ticks };
@@ -89,7 +92,8 @@ void ask_adopt(struct conn *c)
                 return;
         }
         memcpy(ask.request.consumer, consumer, sizeof(consumer)); /* the program's, not the caller's */
-        if (find_target(c, &ask, &ask.request, &p) < 0) {
+        bool heard = false;
+        if (find_target(c, &ask, &ask.request, &heard, &p) < 0 || ask_check_ways(c, &ask.request, heard, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }

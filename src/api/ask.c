@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "api/routes.h"
+#include "api/unfit.h"
 #include "model/lease.h"
 
 /* A device may be named by the beginning of its UUID, where that is one device's only. What no device has is left to the
@@ -41,6 +42,33 @@ int ask_fill_request(struct conn *c, struct request *request, struct problem *p)
         return 0;
 }
 
+static bool is_mig(const char *uuid)
+{
+        return strncmp(uuid, "MIG-", 4) == 0;
+}
+
+/* A device is named, or all that there are: is it on a MIG instance, wherever it lands? */
+static bool only_mig(const struct world *w, const struct request *request)
+{
+        if (request->device_uuid[0] != '\0')
+                return is_mig(request->device_uuid);
+        for (uint32_t i = 0; i < w->n_devices; i++)
+                if (!is_mig(w->devices[i].uuid))
+                        return false;
+        return w->n_devices > 0;
+}
+
+int ask_check_ways(struct conn *c, const struct request *request, bool heard, struct problem *p)
+{
+        struct unfit_facts facts = { .only_mig = only_mig(route_world(c), request), .heard = heard };
+        struct unfit unfit;
+
+        if (!unfit_find(request, &facts, &unfit))
+                return 0;
+        return problem_set(p, 422, "way-out-unfit", "the way out %s would not do: %s; %s",
+                           way_out_name((enum way_out_kind) unfit.way), unfit.why, unfit.cure);
+}
+
 void ask_lease(struct conn *c)
 {
         struct lease_ask ask;
@@ -51,7 +79,7 @@ void ask_lease(struct conn *c)
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
-        if (ask_fill_request(c, &ask.request, &p) < 0) {
+        if (ask_fill_request(c, &ask.request, &p) < 0 || ask_check_ways(c, &ask.request, true, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }

@@ -56,6 +56,7 @@ typedef bool api_event_fn(void *cls, const struct api_event *event);
 struct api_planned {
         struct action answer; /* granted, queued or refused */
         uint64_t bytes;       /* what it asks for, resolved; 0 = it was refused before that */
+        struct plan plan;     /* whose memory would be taken back for it; n_victims 0 = nobody's */
         uint8_t sized;        /* enum sized; SIZED_ASKED where it was refused */
         uint8_t sized_by;     /* SIZED_LEARNED: how many runs */
 };

@@ -93,6 +93,16 @@ static int take_kill_left(const json_t *value, struct lease_ask *ask, struct pro
         return take_bool(value, "kill_left", &ask->request.kill_left, p);
 }
 
+static int take_filler(const json_t *value, struct lease_ask *ask, struct problem *p)
+{
+        return take_bool(value, "filler", &ask->request.filler, p);
+}
+
+static int take_no_stop(const json_t *value, struct lease_ask *ask, struct problem *p)
+{
+        return take_bool(value, "no_stop", &ask->request.no_stop, p);
+}
+
 static int take_exclusive(const json_t *value, struct lease_ask *ask, struct problem *p)
 {
         return take_bool(value, "exclusive", &ask->request.exclusive, p);
@@ -214,6 +224,8 @@ static const struct key {
         { "consumer", take_consumer, FOR_ALL },
         { "managed", take_managed, FOR_ALL },
         { "yield_by", take_yield_by, FOR_ALL },
+        { "filler", take_filler, FOR_LEASE | FOR_PLAN },
+        { "no_stop", take_no_stop, FOR_ALL },
         { "kill_at_end", take_kill_at_end, FOR_ALL },
         { "kill_left", take_kill_left, FOR_ALL },
         { "exclusive", take_exclusive, FOR_ALL },
@@ -294,6 +306,12 @@ static int parse(const char *data, size_t n, unsigned where, struct lease_ask *r
         if (where != FOR_ADOPT && !take_is_given(object, "bytes") && !ask.request.exclusive)
                 return problem_field(reterr, "bytes", "", 0, TAKE_ALLOWED_SIZE ", \"learned\"",
                                      "say how much memory it needs, or exclusive for all of a device");
+
+        if (ask.request.filler && take_is_given(object, "priority") && ask.request.priority != PRIORITY_FILLER)
+                return take_refuse(reterr, "priority", json_object_get(object, "priority"), "5, with filler",
+                                   "leave one of the two out");
+        if (ask.request.filler)
+                ask.request.priority = PRIORITY_FILLER;
 
         ask.request.adopt = where == FOR_ADOPT;
         ask.request.no_wait = ask.mode == LEASE_ASK_NOW;

@@ -5,6 +5,7 @@
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
 #include "base/duration.h"
+#include "base/number.h"
 #include "base/size.h"
 #include "model/lease.h"
 #include "model/reason.h"
@@ -106,6 +107,9 @@ static void add_what(const struct view *v, struct fields *f, const struct lease 
         fields_u64_or_null(f, "used_bytes", !holder || holder->used_known, holder ? holder->used_bytes : 0);
         fields_bool(f, "managed", l->managed);
         fields_value(f, "yield_by", yield_by(l->ways.named));
+        fields_value(f, "ways", view_ways(l));
+        fields_bool(f, "filler", l->filler);
+        fields_bool(f, "no_stop", l->no_stop);
         if (!view_shows_detail(v, l->uid))
                 return;
         fields_text(f, "name", l->name);
@@ -141,6 +145,9 @@ static void add_terms(const struct view *v, struct fields *f, const struct lease
         fields_bool(f, "pinned", pinned);
         fields_u64_or_null(f, "pin_left_ms", pinned && holder->pin_end_ms != 0, pin_left);
         fields_bool(f, "ending", l->ending);
+        fields_u64_or_null(f, "idle_ms", holder && holder->idle_since_ms != 0,
+                           holder ? u64_sub0(v->now_ms, holder->idle_since_ms) : 0);
+        view_park(v, f, l);
 }
 
 /* What changes with its end, and why it is so. */

@@ -4,7 +4,9 @@
 #include <string.h>
 #include "arbiter/ceiling.h"
 #include "arbiter/free.h"
+#include "arbiter/lane.h"
 #include "arbiter/rank.h"
+#include "base/number.h"
 #include "model/lease.h"
 
 /* Buckets of the wait before a grant. */
@@ -16,12 +18,36 @@ static const struct {
         { 120000, "120" }, { 600000, "600" }, { 3600000, "3600" }, { 14400000, "14400" }
 };
 
+/* What came of moving a lease off its device and back. */
+static const struct {
+        enum rule rule;
+        const char *move, *outcome;
+} moves[METRICS_MOVES_N] = {
+        { RULE_PARKED, "park", "done" },
+        { RULE_PARK_BLOCKED, "park", "blocked" },
+        { RULE_PARK_FAILED, "park", "failed" },
+        { RULE_PARK_UNDONE, "park", "undone" },
+        { RULE_BROKE_PROMISE, "park", "broken" },
+        { RULE_THAWED, "thaw", "done" },
+        { RULE_THAW_BLOCKED, "thaw", "blocked" },
+        { RULE_STUCK, "thaw", "failed" },
+        { RULE_HELD, "hold", "done" },
+};
+
+static void count_move(struct metrics *m, const struct action *a)
+{
+        for (size_t i = 0; i < METRICS_MOVES_N; i++)
+                if (a->why.rule == moves[i].rule)
+                        m->moves[i]++;
+}
+
 void metrics_count(struct metrics *m, const struct action *a, uint64_t waited_ms)
 {
         size_t bucket = 0;
 
         if (a->kind < ACTION_KIND_N)
                 m->actions[a->kind]++;
+        count_move(m, a);
         if (a->kind != ACTION_GRANTED)
                 return;
         while (bucket < METRICS_WAITS_N - 1 && waited_ms > wait_bounds[bucket].ms)
@@ -236,6 +262,28 @@ static void write_users(struct strbuf *out, const struct view *v)
         }
 }
 
+/* ---- parked work ---- */
+
+static void write_parking(struct strbuf *out, const struct view *v)
+{
+        const struct world *w = v->world;
+        uint64_t away = 0;
+
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && w->leases[i].park.step == PARK_OUT)
+                        away = u64_add_sat(away, w->leases[i].park.used_bytes);
+        plain(out, "parked_bytes", "Device memory that parked leases gave back.", away);
+        plain(out, "ledger_charged_bytes", "Host memory of parked work.", w->ledger_charged_bytes);
+        plain(out, "ledger_cap_bytes", "The most host memory that parked work may take.", w->config.ledger_cap_bytes);
+        plain(out, "ledger_room_bytes", "What the ledger can still take.", ledger_room_bytes(w));
+        if (w->host.total_bytes != 0)
+                plain(out, "host_available_bytes", "MemAvailable, as of the last look.", w->host.available_bytes);
+        plain(out, "host_memory_pressure", "1: the kernel says that memory is short; nothing more is parked.",
+              w->host.pressure);
+        plain(out, "checkpoint_possible", "1: driver and machine can checkpoint.",
+              w->host.checkpoint == CHECKPOINT_CAN);
+}
+
 /* ---- since the start ---- */
 
 static void write_counters(struct strbuf *out, const struct metrics *m)
@@ -248,6 +296,10 @@ static void write_counters(struct strbuf *out, const struct metrics *m)
                 if (k != ACTION_READ)
                         strbuf_printf(out, "lessor_decisions_total{kind=\"%s\"} %" PRIu64 "\n",
                                       action_kind_name((enum action_kind) k), m->actions[k]);
+        family(out, "moves_total", "counter", "What came of parks, thaws and holds since the daemon started.");
+        for (size_t i = 0; i < METRICS_MOVES_N; i++)
+                strbuf_printf(out, "lessor_moves_total{move=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", moves[i].move,
+                              moves[i].outcome, m->moves[i]);
         family(out, "looks_ordered_total", "counter", "Looks at a device that a decision needed at once.");
         strbuf_printf(out, "lessor_looks_ordered_total %" PRIu64 "\n", m->actions[ACTION_READ]);
         family(out, "grant_wait_seconds", "histogram", "How long what was granted had waited.");
@@ -269,5 +321,6 @@ void metrics_write(struct strbuf *out, const struct metrics *m, const struct vie
         write_devices(out, v);
         write_leases(out, v);
         write_users(out, v);
+        write_parking(out, v);
         write_counters(out, m);
 }

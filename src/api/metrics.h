@@ -8,13 +8,14 @@
 #include "base/strbuf.h"
 #include "model/action.h"
 
-enum { METRICS_WAITS_N = 9 };
+enum { METRICS_WAITS_N = 9, METRICS_MOVES_N = 9 };
 
 struct metrics {
         uint64_t actions[ACTION_KIND_N];
         uint64_t
                 waits[METRICS_WAITS_N]; /* grants that had waited at most so long, bucket by bucket; the last: longer */
         uint64_t n_waits, waited_ms;
+        uint64_t moves[METRICS_MOVES_N]; /* what came of parks and thaws */
 };
 
 /* @waited_ms: of a grant, else 0. */

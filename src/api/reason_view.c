@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/view.h"
+#include "model/hand.h"
 #include "model/lease.h"
 #include "model/reason.h"
+#include "model/way_out.h"
 
 static json_t *blocker(const struct blocker *b, uint64_t now_ms)
 {
-        return json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", blocker_kind_name((enum blocker_kind) b->kind), "lease",
-                         view_lease_id(b->lease_id), "pid", view_u64_or_null(b->pid != 0, b->pid), "bytes",
+        const char *no = b->no != RECLAIM_MAY ? reclaim_no_name((enum reclaim_no) b->no) : NULL;
+
+        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s?}", "kind", blocker_kind_name((enum blocker_kind) b->kind),
+                         "lease", view_lease_id(b->lease_id), "pid", view_u64_or_null(b->pid != 0, b->pid), "bytes",
                          view_u64(b->bytes), "ends_in_ms",
-                         view_u64_or_null(b->end_ms != 0, b->end_ms > now_ms ? b->end_ms - now_ms : 0));
+                         view_u64_or_null(b->end_ms != 0, b->end_ms > now_ms ? b->end_ms - now_ms : 0), "why_not", no);
 }
 
 json_t *view_blockers(const struct reason *reason, uint64_t now_ms)
@@ -17,6 +21,28 @@ json_t *view_blockers(const struct reason *reason, uint64_t now_ms)
         for (uint32_t i = 0; list && i < reason->n_blockers && i < BLOCKERS_MAX; i++)
                 (void) json_array_append_new(list, blocker(&reason->blockers[i], now_ms));
         return list;
+}
+
+/* What the number in `limit` stands for, by its name. */
+static void limit_fields(struct fields *f, const struct reason *reason)
+{
+        switch ((unsigned) reason->rule) {
+        case RULE_ASKED:
+        case RULE_PARK_FAILED:
+        case RULE_STRUCK_OUT:
+        case RULE_WAY_OUT_UNFIT:
+                fields_text(f, "way", way_out_name((enum way_out_kind) reason->limit));
+                return;
+        case RULE_END_BLOCKED:
+        case RULE_PARK_BLOCKED:
+        case RULE_THAW_BLOCKED:
+        case RULE_STUCK:
+                fields_text(f, "hands", hand_why_name((enum hand_why) reason->limit));
+                return;
+        case RULE_CANNOT_PARK:
+                fields_text(f, "why_not", reclaim_no_name((enum reclaim_no) reason->limit));
+                return;
+        }
 }
 
 /* Figures that do not apply are 0 in the struct and left out here; which ones count is the rule's business. */
@@ -40,6 +66,7 @@ void reason_fields(struct fields *f, const struct reason *reason, uint64_t now_m
         fields_text(f, "rule", rule_name((enum rule) reason->rule));
         if (reason->end != END_NONE)
                 fields_text(f, "end", end_reason_name((enum end_reason) reason->end));
+        limit_fields(f, reason);
         if (reason->need_bytes != 0) { /* free: 0 is an answer here */
                 fields_u64(f, "need_bytes", reason->need_bytes);
                 fields_u64(f, "free_bytes", reason->free_bytes);

@@ -27,6 +27,10 @@ static const struct {
         { RULE_NOT_FOUND, 404, "not-found", "see /api/leases" },
         { RULE_NOT_OWNER, 403, "not-owner", "only its owner and administrators may do this" },
         { RULE_WRONG_STATE, 409, "wrong-state", "look at its state first" },
+        { RULE_CANNOT_PARK, 409, "cannot-park", "/api/leases shows what it is doing" },
+        { RULE_NOT_PARKED, 409, "not-parked", "look at its state first" },
+        { RULE_IS_PARKED, 409, "is-parked", "then try again" },
+        { RULE_WAY_OUT_UNFIT, 422, "way-out-unfit", "name another (yield_by)" },
         { RULE_NOTHING_TO_ADOPT, 409, "nothing-to-adopt", "see /api/status for what holds memory" },
         { RULE_ADOPT_LEASED, 409, "already-leased", "look at that lease" },
         { RULE_ADOPT_SEVERAL, 409, "several-devices", "name one of them (device)" },
@@ -89,6 +93,9 @@ json_t *refusal_extra(const struct action *action, uint64_t now_ms)
                 (void) json_object_set_new(extra, "ceiling_bytes", view_u64(why->ceiling_bytes));
                 (void) json_object_set_new(extra, "blockers", view_blockers(why, now_ms));
         }
+        if (why->rule == RULE_CANNOT_PARK)
+                (void) json_object_set_new(extra, "why_not",
+                                           json_string(reclaim_no_name((enum reclaim_no) why->limit)));
         if (why->limit != 0)
                 (void) json_object_set_new(extra, "limit", view_u64(why->limit));
         if (why->end != END_NONE)

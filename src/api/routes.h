@@ -7,8 +7,9 @@
  *   story.c   what was: events, the story of a lease, and what is said about one that is gone
  *   ask.c     what is asked for becomes an input of the core
  *   change.c, adopt.c  the same for what lives, and for what runs already
+ *   park.c    off its device and back: what a person wants, what its program says
  *   plan.c    what would happen: the core asked without telling it
- *   limits.c  what a user may have
+ *   limits.c  what a user may have; costs.c: what his ways out came to
  *   answer.c  what the core decided becomes the answer (route_on_action)
  *
  * Each answers by conn_reply() or conn_reply_problem(), or puts the connection to sleep until somebody does.
@@ -68,16 +69,27 @@ void story_reply_gone(struct conn *c);
 /* ---- ask.c ---- */
 /* What of a request comes from who asks, and what a text in it stands for. -1 with the problem. */
 int ask_fill_request(struct conn *c, struct request *request, struct problem *p);
+/* Is every way out that is named one that its program can survive? @heard: struct unfit_facts. -1 with the problem. */
+int ask_check_ways(struct conn *c, const struct request *request, bool heard, struct problem *p);
 void ask_lease(struct conn *c);
 void ask_activate(struct conn *c);
 void ask_renew(struct conn *c);
 void ask_release(struct conn *c);
 
-/* ---- change.c, adopt.c, plan.c, limits.c ---- */
+/* ---- park.c ---- */
+void ask_park(struct conn *c);
+void ask_thaw(struct conn *c);
+void ask_yielded(struct conn *c);
+void ask_idle(struct conn *c);
+void ask_busy(struct conn *c);
+void ask_forgive(struct conn *c);
+
+/* ---- change.c, adopt.c, plan.c, limits.c, costs.c ---- */
 void ask_change(struct conn *c);
 void ask_adopt(struct conn *c);
 void plan_lease(struct conn *c);
 void look_limits(struct conn *c);
+void look_costs(struct conn *c);
 /* ---- config.c ---- */
 void look_config(struct conn *c);
 void ask_reload(struct conn *c);

@@ -57,6 +57,11 @@ void view_lease_text(struct view *v, const struct lease *lease, struct strbuf *r
 void view_last_of_lease_begin(struct view *v, const struct lease *lease, struct strbuf *ret);
 void view_last_of_lease_end(const struct action *action, uint64_t now_ms, struct strbuf *text);
 json_t *view_leases(struct view *v);
+/* ---- park_view.c: ways out, a lease's field "park", host memory for parked work, the host ---- */
+json_t *view_ways(const struct lease *lease);
+void view_park(const struct view *v, struct fields *f, const struct lease *lease);
+json_t *view_ledger(const struct view *v);
+json_t *view_host(const struct view *v);
 json_t *view_queue(struct view *v);
 json_t *view_event(const struct view *v, const struct api_event *event);
 json_t *view_problem(const struct problem *problem);

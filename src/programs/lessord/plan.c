@@ -49,7 +49,9 @@ bool plan_request(const struct world *world, uint64_t now_ms, const struct reque
         const struct action *a = answer();
         if (a) {
                 const struct lease *lease = world_lease_by_id(w, a->lease_id);
+                const struct plan *plan = lease ? world_plan_of(w, lease->entry) : NULL;
                 ret->answer = *a;
+                ret->plan = plan ? *plan : (struct plan){ 0 };
                 ret->bytes = lease ? lease->bytes : a->why.need_bytes;
                 ret->sized = lease ? lease->sized : SIZED_ASKED;
                 ret->sized_by = lease ? lease->sized_by : 0;
