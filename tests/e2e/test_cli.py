@@ -13,7 +13,7 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "limits", "config", "doctor", "completion", "help", "version"]
+         "plan", "limits", "config", "doctor", "replay", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "config": ["check", "show"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
@@ -105,7 +105,9 @@ def test_unknown_option_is_wrong_use(words):
                                    ["pin", "L1", "--for", "0"], ["unpin", "L1", "L2"], ["adopt"], ["adopt", "x"],
                                    ["adopt", "1", "--unit", "u"], ["adopt", "1", "2"], ["adopt", "0"], ["unadopt"],
                                    ["plan", "--vram", "12 G"], ["limits", "alice"], ["config"], ["config", "check", "a", "b"],
-                                   ["status", "--watch=0"], ["status", "--watch=x"], ["status", "--watch", "2h"]], ids=" ".join)
+                                   ["status", "--watch=0"], ["status", "--watch=x"], ["status", "--watch", "2h"], ["replay", "a", "b"],
+                                   ["replay", "--since", "soon"], ["replay", "--since", "2026-02-30"], ["replay", "--since", "0"],
+                                   ["replay", "--limit", "-1"], ["replay", "--with"]], ids=" ".join)
 def test_wrong_use_is_2_and_says_what_is_right(words):
     shown = plain(*words)
     assert shown.returncode == 2 and shown.stdout == "" and len(shown.stderr) > 20
@@ -124,7 +126,7 @@ def page_options(page, section=None):
 
 
 PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
-         "config show": "OPTIONS", "doctor": "OPTIONS"}
+         "config show": "OPTIONS", "doctor": "OPTIONS", "replay": "OPTIONS"}
 
 
 def test_man_pages_and_help_name_the_same_options():
@@ -161,7 +163,7 @@ def test_man_pages_name_the_exit_codes():
         with open(os.path.join(SOURCE, "man", f"lessor-{name.split()[0]}.1.scd"), encoding="utf-8") as file:
             text = file.read().split("# EXIT STATUS")[1].split("\n# ")[0]
         said = plain(*name.split(), "--help").stdout.split("Exit status:")[1]
-        assert "69" in said or name == "doctor", name
+        assert "69" in said or name in ("doctor", "replay"), name
         for code in re.findall(r"\b(?:69|78|12[4-7])\b", said):
             assert re.search(rf"\b{code}$", text, re.M), (name, code)
 

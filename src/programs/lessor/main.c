@@ -28,6 +28,7 @@ static const char by_task[] =
         "  know beforehand whether it would start     → lessor plan --vram 12G\n"
         "  watch what happens                         → lessor status --watch, lessor events --follow\n"
         "  know why nothing works here                → lessor doctor\n"
+        "  try another lessord.conf on what happened  → lessor replay --with ./lessord.conf\n"
         "  read figures in a program                  → lessor devices --json\n"
         "\n";
 
