@@ -198,6 +198,38 @@ def test_check_config_says_what_is_wrong_and_starts_nothing(bare):
     assert os.listdir(bare.home) == ["lessord.conf"]
 
 
+PARKING_KEYS = [  # key, a value, how it is shown, a value just outside
+    ("host_reserve", "4G", "4GiB", "10%"),
+    ("host_reserve_percent", "2.5%", "2.5%", "91%"),
+    ("host_reserve_percent", "0%", "0%", "0.25%"),
+    ("checkpoint", "off", "off", "no"),
+    ("linger", "0s", "0s", "25h"),
+    ("linger_filler", "90s", "90s", "-1s"),
+    ("immune_max", "3m", "180s", "25h"),
+    ("immune_kill", "20m", "1200s", "31d"),
+    ("ask", "5s", "5s", "900ms"),
+    ("lock", "500ms", "500ms", "61m"),
+    ("yield_grace", "10s", "10s", "0s"),
+    ("back_off", "1s", "1s", "999ms"),
+    ("card_quiet", "0s", "0s", "61s"),
+    ("slack", "5%", "5%", "51%"),
+    ("returns_per_hour", "8", "8", "9"),
+    ("strikes", "1", "1", "0"),
+    ("hold_in_place", "on", "on", "yes"),
+    ("hold_after", "100ms", "100ms", "61m"),
+]
+
+
+@pytest.mark.parametrize("key, value, shown, outside", PARKING_KEYS)
+def test_keys_for_parking_have_bounds_and_are_shown(bare, key, value, shown, outside):
+    bare.conf(f"{key} = {value}\n")
+    printed = ask(bare, "--check-config", "--print")
+    assert printed.returncode == 0 and re.search(rf"^  {key} +{re.escape(shown)} ", printed.stdout, re.M), printed
+    bare.conf(f"{key} = {outside}\n")
+    refused = ask(bare, "--check-config")
+    assert refused.returncode == 78 and f"lessord.conf:1: {key}" in refused.stderr, refused
+
+
 def test_S27_journal_is_checked_beside_a_daemon_that_writes_it(bare):
     bare.start()
     enough = threading.Event()

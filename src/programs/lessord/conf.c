@@ -12,13 +12,25 @@
 #include "base/number.h"
 #include "base/size.h"
 #include "model/limits.h"
+#include "model/park.h"
 #include "programs/lessord/conf.h"
 
-enum kind { KIND_SPAN, KIND_AMOUNT, KIND_COUNT32, KIND_TEXT /* max: its room, the NUL included */ };
+enum kind {
+        KIND_SPAN,
+        KIND_AMOUNT,
+        KIND_COUNT32,
+        KIND_SHARE32, /* thousandths; text "10%" */
+        KIND_WORD8,   /* which of its words, from 0 on */
+        KIND_TEXT,    /* max: its room, the NUL included */
+};
 
 #define AT(field) offsetof(struct conf, field)
 #define DAY_MS UINT64_C(86400000)
+#define WORDS(list) 0, sizeof(list) / sizeof((list)[0]) - 1
 #define DOOR_TEXT(field) KIND_TEXT, AT(doors.field), 0, sizeof(((struct conf *) 0)->doors.field)
+
+static const char *const off_on[] = { "off", "on" };
+static const char *const auto_off_on[] = { "auto", "off", "on" }; /* enum conf_checkpoint */
 
 static const struct key {
         const char *name;
@@ -26,6 +38,7 @@ static const struct key {
         size_t at;
         uint64_t min, max;
         const char *help;
+        const char *const *words; /* KIND_WORD8, max is the last one */
 } keys[] = {
         { "aging", KIND_SPAN, AT(core.aging_ms), 1000, DAY_MS, "one priority level is gained per so much waiting" },
         { "usage_half_life", KIND_SPAN, AT(core.usage_half_life_ms), 60000, 365 * DAY_MS,
@@ -47,6 +60,33 @@ static const struct key {
         { "over_use_for", KIND_SPAN, AT(core.over_use_ms), 0, DAY_MS, "for so long, before it is warned of" },
         { "wsl_margin", KIND_AMOUNT, AT(wsl_margin_bytes), 0, SIZE_BYTES_MAX, "kept free on each card under WSL" },
         { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
+        { "host_reserve", KIND_AMOUNT, AT(core.host_reserve_bytes), 0, SIZE_BYTES_MAX,
+          "host memory that parked work never takes: the larger of this" },
+        { "host_reserve_percent", KIND_SHARE32, AT(core.host_reserve_milli), 0, 900, "and this much of all of it" },
+        { "checkpoint", KIND_WORD8, AT(checkpoint), WORDS(auto_off_on),
+          "CUDA checkpoints: as the driver can, never, or also with a driver known to be broken", auto_off_on },
+        { "linger", KIND_SPAN, AT(core.linger_ms), 0, DAY_MS, "an idle holder is left alone so long by its equals" },
+        { "linger_filler", KIND_SPAN, AT(core.linger_filler_ms), 0, DAY_MS, "and by a filler" },
+        { "immune_max", KIND_SPAN, AT(core.immune_max_ms), 0, DAY_MS,
+          "who came back to work is left alone for at most so long" },
+        { "immune_kill", KIND_SPAN, AT(core.immune_kill_ms), 0, 30 * DAY_MS,
+          "and so long after its grant, where killing is the only way out" },
+        { "ask", KIND_SPAN, AT(core.ask_ms), 1000, DAY_MS, "for a program to give its memory back when it is asked" },
+        { "lock", KIND_SPAN, AT(core.lock_ms), 100, 3600000, "for what runs on the card to end before a checkpoint" },
+        { "yield_grace", KIND_SPAN, AT(core.yield_grace_ms), 1000, DAY_MS,
+          "from SIGTERM to SIGKILL, for what --yield-by restart and kill end" },
+        { "back_off", KIND_SPAN, AT(core.back_off_ms), 1000, DAY_MS, "after something that could not be tried" },
+        { "card_quiet", KIND_SPAN, AT(core.card_quiet_ms), 0, 60000,
+          "before work comes back, nobody outside leases may have grown for so long" },
+        { "slack", KIND_SHARE32, AT(core.slack_milli), 0, 500,
+          "what has to be free beyond the memory that comes back" },
+        { "returns_per_hour", KIND_COUNT32, AT(core.returns_max), 1, RETURNS_KEPT,
+          "how often a lease may be parked and come back" },
+        { "strikes", KIND_COUNT32, AT(core.strikes_max), 1, STRIKES_MAX,
+          "failures in a row, after which a way out is not used any more" },
+        { "hold_in_place", KIND_WORD8, AT(core.hold_in_place), WORDS(off_on),
+          "fillers stand still while somebody more important is busy beside them", off_on },
+        { "hold_after", KIND_SPAN, AT(core.hold_after_ms), 0, 3600000, "and go on so long after that" },
         { "margin", KIND_COUNT32, AT(core.margin), 1, 4, "levels more important a demander must be" },
         { "ceiling_user", KIND_COUNT32, AT(core.ceiling_user), 1, 5, "smallest priority number a user may ask for" },
         { "ceiling_admin", KIND_COUNT32, AT(core.ceiling_admin), 1, 5, "the same for administrators" },
@@ -105,7 +145,9 @@ static uint64_t get(const struct conf *conf, const struct key *key)
         uint64_t v64;
         uint32_t v32;
 
-        if (key->kind == KIND_COUNT32) {
+        if (key->kind == KIND_WORD8)
+                return *(const uint8_t *) at;
+        if (key->kind == KIND_COUNT32 || key->kind == KIND_SHARE32) {
                 memcpy(&v32, at, sizeof(v32));
                 return v32;
         }
@@ -118,7 +160,9 @@ static void set(struct conf *conf, const struct key *key, uint64_t value)
         char *at = (char *) conf + key->at;
         uint32_t v32 = (uint32_t) value;
 
-        if (key->kind == KIND_COUNT32)
+        if (key->kind == KIND_WORD8)
+                *(uint8_t *) at = (uint8_t) value;
+        else if (key->kind == KIND_COUNT32 || key->kind == KIND_SHARE32)
                 memcpy(at, &v32, sizeof(v32));
         else
                 memcpy(at, &value, sizeof(value));
@@ -153,9 +197,52 @@ static const char *value_text(const struct key *key, uint64_t value, char *buf, 
         else if (key->kind == KIND_AMOUNT && value != 0 && value % ((uint64_t) 1 << 20) == 0)
                 (void) snprintf(buf, size, value % ((uint64_t) 1 << 30) ? "%" PRIu64 "MiB" : "%" PRIu64 "GiB",
                                 value % ((uint64_t) 1 << 30) ? value >> 20 : value >> 30);
+        else if (key->kind == KIND_SHARE32 && value % 10 != 0)
+                (void) snprintf(buf, size, "%" PRIu64 ".%" PRIu64 "%%", value / 10, value % 10);
+        else if (key->kind == KIND_SHARE32)
+                (void) snprintf(buf, size, "%" PRIu64 "%%", value / 10);
+        else if (key->kind == KIND_WORD8)
+                (void) snprintf(buf, size, "%s", key->words[value]);
         else
                 (void) snprintf(buf, size, "%" PRIu64, value);
         return buf;
+}
+
+static int parse_word(const struct key *key, const char *text, uint64_t *ret, struct error *err)
+{
+        char allowed[64] = "", safe[64];
+
+        for (uint64_t i = 0; i <= key->max; i++) {
+                if (strcmp(text, key->words[i]) == 0) {
+                        *ret = i;
+                        return 0;
+                }
+                size_t n = strlen(allowed);
+                (void) snprintf(allowed + n, sizeof(allowed) - n, "%s%s", i ? ", " : "", key->words[i]);
+        }
+        return error_set(err, EINVAL, "%s: %s is not allowed; allowed: %s", key->name,
+                         text_escape(text, strlen(text), safe, sizeof(safe)), allowed);
+}
+
+/* In thousandths, from "10%" or "2.5%". */
+static int parse_share(const struct key *key, const char *text, uint64_t *ret, struct error *err)
+{
+        struct size share;
+        char safe[64];
+
+        *ret = 0;
+        if (strcmp(text, "0") == 0 || strcmp(text, "0%") == 0)
+                return 0;
+        int r = size_parse(key->name, text, &share, err);
+        if (r < 0)
+                return r;
+        if (share.kind != SIZE_PERCENT || share.percent_milli % 100 != 0)
+                return error_set(err, EINVAL,
+                                 "%s: %s is not allowed: write a percentage such as 10%% or 2.5%%, with one digit "
+                                 "behind the point at most",
+                                 key->name, text_escape(text, strlen(text), safe, sizeof(safe)));
+        *ret = share.percent_milli / 100;
+        return 0;
 }
 
 static int parse_value(const struct key *key, const char *text, uint64_t *ret, struct error *err)
@@ -173,6 +260,10 @@ static int parse_value(const struct key *key, const char *text, uint64_t *ret, s
                         r = error_set(err, EINVAL, "%s: %s is not allowed: write an amount such as 1GiB, no percentage",
                                       key->name, text);
                 value = amount.bytes;
+        } else if (key->kind == KIND_SHARE32) {
+                r = parse_share(key, text, &value, err);
+        } else if (key->kind == KIND_WORD8) {
+                r = parse_word(key, text, &value, err);
         } else {
                 r = parse_u64(key->name, text, 0, UINT64_MAX, &value, err);
         }

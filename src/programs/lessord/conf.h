@@ -32,6 +32,13 @@ struct conf_doors {
         uint32_t requests_burst;
 };
 
+/* Whether CUDA checkpoints are used. */
+enum conf_checkpoint {
+        CONF_CHECKPOINT_AUTO, /* as the driver can */
+        CONF_CHECKPOINT_OFF,
+        CONF_CHECKPOINT_ON, /* also with a driver that is too old, unknown, or known to be broken */
+};
+
 struct conf {
         struct config core;
         struct conf_sections sections;
@@ -41,6 +48,7 @@ struct conf {
         uint64_t poll_idle_ms;     /* … while there is no lease at all */
         uint64_t wsl_margin_bytes; /* core.kept_free_bytes where the kernel is WSL's (F33) */
         uint32_t keep_events;      /* in the journal */
+        uint8_t checkpoint;        /* enum conf_checkpoint */
         uint64_t eyes_deadline_ms; /* no answer for so long: the driver hangs */
 };
 
