@@ -103,6 +103,47 @@ int lessor_lease_renew(struct lessor_lease *x, struct lessor_error **reterr)
         return ask_and_remember(x, "POST", "/renew", (struct question){ 0 }, &again, reterr);
 }
 
+int lessor_lease_yielded(struct lessor_lease *x, struct lessor_error **reterr)
+{
+        bool again;
+        return ask_and_remember(x, "POST", "/yielded", (struct question){ 0 }, &again, reterr);
+}
+
+int lessor_lease_busy(struct lessor_lease *x, struct lessor_error **reterr)
+{
+        bool again;
+        return ask_and_remember(x, "POST", "/busy", (struct question){ 0 }, &again, reterr);
+}
+
+int lessor_lease_thaw(struct lessor_lease *x, struct lessor_error **reterr)
+{
+        bool again;
+        return ask_and_remember(x, "POST", "/thaw", (struct question){ 0 }, &again, reterr);
+}
+
+/* @body becomes the call's. */
+static int ask_with(struct lessor_lease *x, const char *what, json_t *body, struct lessor_error **reterr)
+{
+        bool again;
+        if (!body)
+                return failure_give(failure_new(ENOMEM, NULL, "building the question"), reterr);
+        int r = ask_and_remember(x, "POST", what, (struct question){ .body = body }, &again, reterr);
+        json_decref(body);
+        return r;
+}
+
+int lessor_lease_idle(struct lessor_lease *x, uint64_t keep_alive_ms, struct lessor_error **reterr)
+{
+        if (keep_alive_ms > INT64_MAX)
+                return failure_give(failure_new(EINVAL, NULL, "that is longer than there is time"), reterr);
+        return ask_with(x, "/idle", json_pack("{s:o}", "keep_alive_ms", number_or_null(keep_alive_ms)), reterr);
+}
+
+int lessor_lease_park(struct lessor_lease *x, const char *span, struct lessor_error **reterr)
+{
+        return ask_with(x, "/park", json_pack("{s:s?}", "for", span), reterr);
+}
+
 /* A question that is under way may become a place in the queue: it is heard to its end, or its connection is the place. */
 static void stop_waiting(struct lessor_lease *x)
 {

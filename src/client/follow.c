@@ -98,6 +98,23 @@ static void take_crowd(struct lessor_lease *x, const struct client_answer *answe
         rest(x, DOING_FOLLOW, 0);
 }
 
+/* By these its program does something itself, and has to hear of it; once each way, which may change while it is asked. */
+static enum lessor_news news_of(struct lessor_lease *x)
+{
+        const char *way = lessor_lease_park_way(x);
+        bool acts = strcmp(way, "cooperate") == 0 || strcmp(way, "restart") == 0;
+
+        if (x->state == LESSOR_STATE_ASKING && acts && strcmp(way, x->asked_way) != 0) {
+                (void) snprintf(x->asked_way, sizeof(x->asked_way), "%s", way);
+                return LESSOR_NEWS_ASKED;
+        }
+        if (x->asked_way[0] != '\0' && (x->state == LESSOR_STATE_THAWING || x->state == LESSOR_STATE_ACTIVE)) {
+                x->asked_way[0] = '\0';
+                return LESSOR_NEWS_THAWING;
+        }
+        return LESSOR_NEWS_CHANGED;
+}
+
 static enum lessor_news take_lease(struct lessor_lease *x, const struct client_answer *answer)
 {
         uint64_t rev = x->rev;
@@ -117,7 +134,7 @@ static enum lessor_news take_lease(struct lessor_lease *x, const struct client_a
         bool is_new = x->rev > rev;
         x->rev = rev; /* told up to here only */
         rest(x, is_new ? DOING_EVENTS : DOING_FOLLOW, is_new ? 0 : x->is_crowded ? GLANCE_MS : NO_NEWS_MS);
-        return is_new ? LESSOR_NEWS_CHANGED : LESSOR_NOTHING;
+        return is_new ? news_of(x) : LESSOR_NOTHING;
 }
 
 static enum lessor_news take_events(struct lessor_lease *x, const struct client_answer *answer)

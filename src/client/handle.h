@@ -99,6 +99,7 @@ struct lessor_lease {
         bool is_counted, is_crowded;
         bool owner_known;
         uint64_t owner_pid;
+        char asked_way[16]; /* what it was told to do last, and has not come back from; "" = nothing */
         json_t *events; /* of the last page; the first `at_event` were told */
         size_t at_event;
 };

@@ -57,11 +57,10 @@ static int connect_to(const char *socket_path, uint64_t deadline_ms, int *ret_fd
         return 0;
 }
 
-int http_call_begin(struct http_call *call, const char *socket_path, const struct http_request *request,
-                    uint64_t deadline_ms, struct error *err)
+int http_call_begin_on(struct http_call *call, int fd, const struct http_request *request, struct error *err)
 {
         size_t max_bytes = request->max_bytes > 0 ? request->max_bytes : HTTP_BODY_MAX;
-        *call = (struct http_call){ .fd = -1, .stage = HTTP_SENDING };
+        *call = (struct http_call){ .fd = fd, .stage = HTTP_SENDING };
         strbuf_init(&call->out, HTTP_BODY_MAX);
         strbuf_init(&call->in, max_bytes + HTTP_HEAD_MAX);
         strbuf_init(&call->body, max_bytes);
@@ -80,7 +79,14 @@ int http_call_begin(struct http_call *call, const char *socket_path, const struc
                 strbuf_puts(&call->out, request->body);
         if (call->out.failed)
                 return error_set(err, ENOMEM, "building the request");
-        return connect_to(socket_path, deadline_ms, &call->fd, err);
+        return 0;
+}
+
+int http_call_begin(struct http_call *call, const char *socket_path, const struct http_request *request,
+                    uint64_t deadline_ms, struct error *err)
+{
+        int r = http_call_begin_on(call, -1, request, err);
+        return r < 0 ? r : connect_to(socket_path, deadline_ms, &call->fd, err);
 }
 
 void http_call_end(struct http_call *call)

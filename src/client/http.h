@@ -50,6 +50,8 @@ struct http_call {
  */
 int http_call_begin(struct http_call *call, const char *socket_path, const struct http_request *request,
                     uint64_t deadline_ms, struct error *err);
+/* The same over a connection that is made, or being made (EINPROGRESS). It becomes the call's, also where this fails. */
+int http_call_begin_on(struct http_call *call, int fd, const struct http_request *request, struct error *err);
 /*
  * Go on until the answer is complete (@stream false) or more of it has come (@stream true; `stage` tells whether it was the
  * last). -ETIMEDOUT and -EINTR (@wake_fd, -1 = none, became readable) can be resumed by calling again; -ECONNRESET: the

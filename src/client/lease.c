@@ -251,6 +251,16 @@ bool lessor_lease_used_bytes(const struct lessor_lease *x, uint64_t *ret_bytes)
         return json_amount(x->json, "used_bytes", ret_bytes);
 }
 
+const char *lessor_lease_park_way(const struct lessor_lease *x)
+{
+        return json_text(json_object_get(x->json, "park"), "way", "");
+}
+
+bool lessor_lease_park_deadline_ms(const struct lessor_lease *x, uint64_t *ret_ms)
+{
+        return json_amount(json_object_get(x->json, "park"), "deadline_ms", ret_ms);
+}
+
 const char *lessor_lease_expectation(const struct lessor_lease *x)
 {
         return x->expectation;

@@ -152,6 +152,10 @@ LESSOR_PUBLIC int lessor_request_set_exclusive(struct lessor_request *request, b
 LESSOR_PUBLIC int lessor_request_set_managed(struct lessor_request *request, bool managed);
 /* How the memory may be taken back: "cooperate,checkpoint,release,restart,kill", any of them. Default: not at all. */
 LESSOR_PUBLIC int lessor_request_set_yield_by(struct lessor_request *request, const char *ways);
+/* Priority 5; without ways of its own it is checkpointed where that is proven, else ended and started again by who asks. */
+LESSOR_PUBLIC int lessor_request_set_filler(struct lessor_request *request, bool filler);
+/* Checkpointed, its process is not stopped as well: it has a watchdog, or clients that are connected. */
+LESSOR_PUBLIC int lessor_request_set_no_stop(struct lessor_request *request, bool no_stop);
 /* Its processes may be ended when the slot is over; what it leaves behind may be ended when the lease ends. */
 LESSOR_PUBLIC int lessor_request_set_kill_at_end(struct lessor_request *request, bool kill);
 LESSOR_PUBLIC int lessor_request_set_kill_left(struct lessor_request *request, bool kill);
@@ -199,6 +203,12 @@ enum lessor_news {
         LESSOR_NEWS_ENDED =
                 10, /* followed: it is over, or draining: lessor_lease_text(); _rule() "books-new": lessord lost its
                                     books, and lessor_adopt() gives what runs a lease again */
+        LESSOR_NEWS_ASKED =
+                11, /* followed: its memory is wanted, and something is to be done: lessor_lease_park_way(). "cooperate":
+                       give it back, then lessor_lease_yielded(). "restart": end what runs, then the same */
+        LESSOR_NEWS_THAWING =
+                12, /* followed: after one of these it may have its memory again: take it, or start what was ended, then
+                       lessor_lease_activate() */
 };
 
 /*
@@ -326,7 +336,24 @@ LESSOR_PUBLIC int lessor_lease_pin(struct lessor_lease *lease, const char *span,
 LESSOR_PUBLIC int lessor_lease_unpin(struct lessor_lease *lease, struct lessor_error **reterr);
 
 /*
- * From now on lessor_process() brings what becomes of it: LESSOR_NEWS_CHANGED, _WARNING, _ENDED. Holds one connection; where
+ * Its memory was wanted (LESSOR_NEWS_ASKED), and is given back. The device has the last word: nothing is believed before it
+ * shows so, and who only says it is not asked for long.
+ */
+LESSOR_PUBLIC int lessor_lease_yielded(struct lessor_lease *lease, struct lessor_error **reterr);
+/* There is nothing to do just now: who is idle is asked first, and who is at work goes on.
+ * @keep_alive_ms  so long the program itself keeps what it has before it gives it back; 0 = it does not say */
+LESSOR_PUBLIC int lessor_lease_idle(struct lessor_lease *lease, uint64_t keep_alive_ms, struct lessor_error **reterr);
+LESSOR_PUBLIC int lessor_lease_busy(struct lessor_lease *lease, struct lessor_error **reterr);
+/* Off its device for so long ("2h"), or until lessor_lease_thaw() (NULL). -EBADFD: it cannot be, and the text says why. */
+LESSOR_PUBLIC int lessor_lease_park(struct lessor_lease *lease, const char *span, struct lessor_error **reterr);
+LESSOR_PUBLIC int lessor_lease_thaw(struct lessor_lease *lease, struct lessor_error **reterr);
+/* By which way it is going, gone or coming back: "cooperate", "checkpoint", …; "" = it stays. As last heard. */
+LESSOR_PUBLIC const char *lessor_lease_park_way(const struct lessor_lease *lease);
+/* How long it has for what it is asked, from when that was heard. false: no limit is known, *ret is not written. */
+LESSOR_PUBLIC bool lessor_lease_park_deadline_ms(const struct lessor_lease *lease, uint64_t *ret_ms);
+
+/*
+ * From now on lessor_process() brings what becomes of it: LESSOR_NEWS_CHANGED, _WARNING, _ASKED, _THAWING, _ENDED. Holds one connection; where
  * many leases are out it looks every 15 s instead, because a user's connections are limited. A lessord that is away is no
  * news here, and come back to for ever: a running program does not need it. Once granted only, -EBADFD before.
  */

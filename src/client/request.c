@@ -141,6 +141,16 @@ int lessor_request_set_kill_left(struct lessor_request *q, bool kill)
         return set(q, "kill_left", json_boolean(kill));
 }
 
+int lessor_request_set_filler(struct lessor_request *q, bool filler)
+{
+        return set(q, "filler", json_boolean(filler));
+}
+
+int lessor_request_set_no_stop(struct lessor_request *q, bool no_stop)
+{
+        return set(q, "no_stop", json_boolean(no_stop));
+}
+
 int lessor_request_bind_to_process(struct lessor_request *q, int pid)
 {
         if (pid < 0)

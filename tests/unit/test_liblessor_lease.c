@@ -51,6 +51,55 @@ static void followed_lease_tells_warnings_and_its_end_in_order(void **state)
         lessor_lease_free(lease);
 }
 
+#define IN_STATE(state, rev, park)                                                                                     \
+        "{\"id\":\"L1\",\"state\":\"" state "\",\"rev\":" #rev ",\"park\":" park                                       \
+        ",\"binding\":{\"to\":\"process\",\"pid\":1}}"
+#define NO_EVENTS(next) "{\"events\":[],\"next\":" #next "}"
+
+/* Its program has to do something by two of the ways; by the others it only hears that something changed. */
+static void followed_lease_is_asked_once_a_way_and_called_back(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *answer, *events, *way;
+                enum lessor_news news;
+        } steps[] = {
+                { IN_STATE("asking", 8, "{\"way\":\"checkpoint\",\"deadline_ms\":null}"), NO_EVENTS(8), "checkpoint",
+                  LESSOR_NEWS_CHANGED },
+                { IN_STATE("asking", 9, "{\"way\":\"cooperate\",\"deadline_ms\":30000}"), NO_EVENTS(9), "cooperate",
+                  LESSOR_NEWS_ASKED },
+                { IN_STATE("asking", 10, "{\"way\":\"cooperate\",\"deadline_ms\":29000}"), NO_EVENTS(10), "cooperate",
+                  LESSOR_NEWS_CHANGED },
+                { IN_STATE("asking", 11, "{\"way\":\"restart\",\"deadline_ms\":30000}"), NO_EVENTS(11), "restart",
+                  LESSOR_NEWS_ASKED },
+                { IN_STATE("parked", 12, "{\"way\":\"restart\",\"deadline_ms\":null}"), NO_EVENTS(12), "restart",
+                  LESSOR_NEWS_CHANGED },
+                { IN_STATE("thawing", 13, "{\"way\":\"restart\",\"deadline_ms\":null}"), NO_EVENTS(13), "restart",
+                  LESSOR_NEWS_THAWING },
+                { IN_STATE("active", 14, "null"), NO_EVENTS(14), "", LESSOR_NEWS_CHANGED },
+                { IN_STATE("asking", 15, "{\"way\":\"restart\",\"deadline_ms\":30000}"), NO_EVENTS(15), "restart",
+                  LESSOR_NEWS_ASKED },
+                /* it was not needed after all, and went no further */
+                { IN_STATE("active", 16, "null"), NO_EVENTS(16), "", LESSOR_NEWS_THAWING },
+        };
+        struct lessor_lease *lease = follow();
+        uint64_t ms;
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+                if (i > 0)
+                        expect_request("GET /api/leases/L1?");
+                fake_answer(&f, 200, "", steps[i].answer);
+                if (fake_news(&f) != steps[i].news)
+                        fail_msg("step %zu", i);
+                assert_string_equal(lessor_lease_park_way(lease), steps[i].way);
+                if (i == 1)
+                        assert_true(lessor_lease_park_deadline_ms(lease, &ms) && ms == 30000);
+                expect_request("GET /api/events?");
+                fake_answer(&f, 200, "", steps[i].events);
+        }
+        assert_false(lessor_lease_park_deadline_ms(lease, &ms));
+        lessor_lease_free(lease);
+}
+
 static void followed_lease_of_books_begun_anew_is_not_ours(void **state)
 {
         (void) state;
@@ -153,6 +202,28 @@ static void activation_that_was_heard_and_not_answered_is_done(void **state)
         lessor_lease_free(lease);
 }
 
+static void what_its_program_says_goes_to_its_address(void **state)
+{
+        (void) state;
+        static const char *const answers[] = {
+                OK(29, "{\"id\":\"L1\",\"state\":\"asking\"}  "),
+                OK(29, "{\"id\":\"L1\",\"state\":\"active\"}  "),
+                OK(29, "{\"id\":\"L1\",\"state\":\"active\"}  "),
+                OK(29, "{\"id\":\"L1\",\"state\":\"asking\"}  "),
+                "HTTP/1.1 409 Conflict\r\nContent-Length: 40\r\n\r\n{\"type\":\"urn:lessor:problem:not-parked\"} ",
+        };
+        struct lessor_lease *lease = open_l1();
+        int pid = fake_script(&f, answers, 5);
+        assert_int_equal(lessor_lease_yielded(lease, NULL), 0);
+        assert_int_equal(lessor_lease_state(lease), LESSOR_STATE_ASKING);
+        assert_int_equal(lessor_lease_idle(lease, 300000, NULL), 0);
+        assert_int_equal(lessor_lease_busy(lease, NULL), 0);
+        assert_int_equal(lessor_lease_park(lease, "2h", NULL), 0);
+        assert_int_equal(lessor_lease_thaw(lease, NULL), -EBADFD);
+        fake_script_end(pid);
+        lessor_lease_free(lease);
+}
+
 static void addresses_are_made_of_nothing_but_addresses(void **state)
 {
         (void) state;
@@ -179,6 +250,8 @@ int main(void)
                 T(extension_whose_answer_is_lost_is_not_made_twice),
                 T(activation_that_was_heard_and_not_answered_is_done),
                 T(addresses_are_made_of_nothing_but_addresses),
+                T(what_its_program_says_goes_to_its_address),
+                T(followed_lease_is_asked_once_a_way_and_called_back),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,6 +244,8 @@ static int judge(struct obtain *o, enum lessor_news news)
         case LESSOR_NOTHING:
         case LESSOR_NEWS_CHANGED:
         case LESSOR_NEWS_WARNING:
+        case LESSOR_NEWS_ASKED:
+        case LESSOR_NEWS_THAWING:
         case LESSOR_NEWS_ENDED:
                 break;
         }
