@@ -32,6 +32,45 @@ static void play_reading(struct play *p, uint32_t device, struct reading *r)
         r->rows = p->rows;
 }
 
+static void play_request(struct play *p, uint32_t step, uint32_t pid, struct input *in)
+{
+        struct request *r = &in->request;
+
+        in->kind = INPUT_REQUEST;
+        r->token = step;
+        r->uid = 1000 + pid % 4;
+        r->priority = (uint8_t) (2 + play_pick(p, 4));
+        r->bytes = GiB(1 + play_pick(p, 12));
+        if (play_pick(p, 20) == 0) { /* all of a device */
+                r->bytes = 0;
+                r->percent_milli = 100000;
+                r->exclusive = play_pick(p, 2) != 0;
+        }
+        r->slot_ms = play_pick(p, 2) ? 1000 * (uint64_t) (10 + play_pick(p, 600)) : 0;
+        r->wait_ms = play_pick(p, 4) ? 0 : 1000 * (uint64_t) (1 + play_pick(p, 60));
+        r->collected = play_pick(p, 4) != 0;
+        r->no_wait = play_pick(p, 6) == 0;
+        r->kill_at_end = play_pick(p, 8) == 0;
+        r->binding.kind = BINDING_PROCESS;
+        r->binding.owner.pid = 100 + pid;
+        r->binding.owner.start_ticks = 5000 + pid;
+        (void) snprintf(r->name, sizeof(r->name), "run %u", step);
+}
+
+static void play_change(struct play *p, uint32_t step, struct input *in)
+{
+        static const uint8_t what[] = { CHANGE_PRIORITY, CHANGE_SLOT, CHANGE_EXTEND, CHANGE_PIN, CHANGE_UNPIN };
+
+        in->kind = INPUT_CHANGE;
+        in->change.token = step;
+        in->change.lease_id = 1 + play_pick(p, 1 + step / 5);
+        in->change.is_admin = true;
+        in->change.what = what[play_pick(p, sizeof(what))];
+        in->change.priority = (uint8_t) (2 + play_pick(p, 4));
+        in->change.slot_ms = 1000 * (uint64_t) (10 + play_pick(p, 600));
+        in->change.pin_ms = 1000 * (uint64_t) (1 + play_pick(p, 60));
+}
+
 void play_input(struct play *p, uint32_t step, struct input *in)
 {
         uint32_t what = play_pick(p, 100), pid = play_pick(p, PLAY_PIDS);
@@ -59,18 +98,7 @@ void play_input(struct play *p, uint32_t step, struct input *in)
                 in->kind = INPUT_READING;
                 play_reading(p, play_pick(p, PLAY_DEVICES), &in->reading);
         } else if (what < 60) {
-                in->kind = INPUT_REQUEST;
-                in->request.token = step;
-                in->request.uid = 1000 + pid % 4;
-                in->request.priority = (uint8_t) (2 + play_pick(p, 4));
-                in->request.bytes = GiB(1 + play_pick(p, 12));
-                in->request.slot_ms = play_pick(p, 2) ? 1000 * (uint64_t) (10 + play_pick(p, 600)) : 0;
-                in->request.collected = play_pick(p, 4) != 0;
-                in->request.no_wait = play_pick(p, 6) == 0;
-                in->request.binding.kind = BINDING_PROCESS;
-                in->request.binding.owner.pid = 100 + pid;
-                in->request.binding.owner.start_ticks = 5000 + pid;
-                (void) snprintf(in->request.name, sizeof(in->request.name), "run %u", step);
+                play_request(p, step, pid, in);
         } else if (what < 85) {
                 in->kind = (uint8_t) (what < 65 ? INPUT_RENEW : what < 70 ? INPUT_ACTIVATE : INPUT_RELEASE);
                 in->call.token = step;
@@ -78,6 +106,8 @@ void play_input(struct play *p, uint32_t step, struct input *in)
                 in->call.uid = 0;
                 in->call.is_admin = true;
                 in->call.end_reason = in->kind == INPUT_RELEASE ? END_RELEASED_ADMIN : END_NONE;
+        } else if (what < 88) {
+                play_change(p, step, in);
         } else {
                 in->kind = INPUT_TICK;
         }

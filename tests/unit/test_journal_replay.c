@@ -9,12 +9,10 @@
 #include <string.h>
 #include "arbiter/arbiter.h"
 #include "desk.h"
-#include "play.h"
+#include "play_journal.h"
 #include "programs/lessor/replay_twin.h"
 #include "store/codec_action.h"
 #include "store/replay.h"
-
-static const char boot_id[] = "6e2a0d5c-7b1f-4b7e-9d43-0c2f5a1b8e77";
 
 struct seen {
         struct replay_result result;
@@ -276,42 +274,10 @@ static void replay_of_a_journal_of_another_version_says_which(void **state)
 
 /* ---- the real core ---- */
 
-enum { STEPS = 5000 };
-
-/* As a daemon would: ticks that decide nothing are not written. Every 400 steps or so it is started again, or goes on in a new
- * segment. */
 static void play_write(struct desk *d)
 {
-        struct play *p = calloc(1, sizeof(*p));
-        struct config config;
-        struct input in;
-
-        assert_non_null(p);
-        p->random = 20240229;
-        p->now_ms = 1000;
-        d->options.keep_segments = 100;
-        assert_int_equal(journal_open(&d->j, d->path, &d->options, &d->err), 0);
-        assert_int_equal(journal_restore(d->j, d->world, books_step, NULL, &d->restored, &d->err), 0);
-        config_defaults(&config);
-        world_init(d->world, &config);
-        assert_int_equal(journal_snapshot(d->j, d->world, boot_id, 1700000000000, &d->err), 0);
-        for (uint32_t step = 0; step < STEPS; step++) {
-                play_input(p, step, &in);
-                do {
-                        arbiter_step(d->world, &in, d->out);
-                        if (in.kind != INPUT_TICK || d->out->n > 0)
-                                assert_int_equal(journal_append(d->j, &in, d->out, 1700000000000 + p->now_ms, &d->err),
-                                                 0);
-                        in = (struct input){ .kind = INPUT_TICK, .now_ms = in.now_ms };
-                } while (d->out->more);
-                if (play_pick(p, 400) == 0) {
-                        assert_int_equal(journal_commit(d->j, &d->err), 0);
-                        assert_int_equal(journal_snapshot(d->j, d->world, boot_id, 1700000000000 + p->now_ms, &d->err),
-                                         0);
-                }
-        }
-        assert_int_equal(journal_commit(d->j, &d->err), 0);
-        free(p);
+        if (!play_journal_write(d->path, &d->err))
+                fail_msg("%s", d->err.msg);
 }
 
 static void real_step(void *ctx, struct world *world, const struct input *input, struct actions *out)
