@@ -3,6 +3,7 @@
 #include <string.h>
 #include "arbiter/actions.h"
 
+enum { SOON_MS = 3 };
 enum { ORDER_AGAIN_MS = 500 }; /* a look that was not answered for so long is ordered again */
 
 bool actions_have_room(struct actions *out, uint32_t n)
@@ -40,7 +41,7 @@ struct action *actions_add_lease(struct world *world, struct actions *out, enum 
         return action;
 }
 
-void actions_read(struct world *world, struct actions *out, uint32_t device)
+static void read_after(struct world *world, struct actions *out, uint32_t device, uint64_t wait_ms)
 {
         struct device *dev = &world->devices[device];
 
@@ -50,5 +51,17 @@ void actions_read(struct world *world, struct actions *out, uint32_t device)
                 return;
 
         dev->read_asked_ms = world->now_ms != 0 ? world->now_ms : 1;
-        actions_add(world, out, ACTION_READ)->device = device;
+        struct action *a = actions_add(world, out, ACTION_READ);
+        a->device = device;
+        a->wait_ms = wait_ms;
+}
+
+void actions_read(struct world *world, struct actions *out, uint32_t device)
+{
+        read_after(world, out, device, 0);
+}
+
+void actions_read_soon(struct world *world, struct actions *out, uint32_t device)
+{
+        read_after(world, out, device, SOON_MS);
 }

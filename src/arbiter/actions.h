@@ -16,3 +16,5 @@ struct action *actions_add_lease(struct world *world, struct actions *out, enum 
                                  const struct lease *lease, const struct reason *why);
 /* Order a look at @device, at most one an ORDER_AGAIN_MS while none was answered. */
 void actions_read(struct world *world, struct actions *out, uint32_t device);
+/* The same, a little later: somebody is on his way, and the device is to show it. */
+void actions_read_soon(struct world *world, struct actions *out, uint32_t device);

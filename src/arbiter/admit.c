@@ -7,6 +7,8 @@
 #include "arbiter/ceiling.h"
 #include "arbiter/lane.h"
 #include "arbiter/life.h"
+#include "arbiter/park.h"
+#include "arbiter/plan.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
 #include "arbiter/request.h"
@@ -70,6 +72,10 @@ static void fill_reason(struct pass *p, struct reason *why, uint32_t device, con
 void admit_drop_entry(struct world *w, struct entry *e)
 {
         struct ref ref = world_entry_ref(w, e);
+        struct plan *plan = world_plan_of(w, ref);
+
+        if (plan)
+                plan_end(w, plan);
 
         world_each_holder_of (w, i, HOLDER_CLAIM)
                 if (ref_equal(w->holders[i].entry, ref))
@@ -111,6 +117,55 @@ static void shrink_claim(struct world *w, uint32_t device)
         }
 }
 
+/* It is head of no device any more, wherever it was. */
+static void leave_heads(struct pass *p, const struct entry *e)
+{
+        for (uint32_t d = 0; d < p->world->n_devices; d++) {
+                if (p->lanes[d].old_head == e)
+                        p->lanes[d].old_head = NULL;
+                if (p->lanes[d].head == e)
+                        p->lanes[d].head = NULL;
+        }
+}
+
+/* It went ahead of the head of its lane on a promise. */
+static void note_backfill(struct pass *p, struct lease *lease, const struct lane *lane, const struct entry *e,
+                          const struct standing *s)
+{
+        if (!lane->head || s->rule < RULE_ENDS_IN_TIME || s->rule > RULE_LEDGER_SET_ASIDE)
+                return;
+        lease->backfilled = true;
+        lease->backfill_for = world_entry_ref(p->world, lane->head);
+        lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
+        p->ledger_room_bytes = u64_sub0(p->ledger_room_bytes, lease->ledger_set_aside_bytes);
+}
+
+/* A parked lease comes back: the same admission, but it holds its row already. */
+static void bring_back(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+{
+        struct world *w = p->world;
+        struct lane *lane = &p->lanes[device];
+        struct lease *lease = world_lease_get(w, e->lease);
+        struct holder *h = world_holder_get(w, lease->holder);
+        bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
+
+        sums_take_out(&lane->now, h);
+        world_holder_writing(w, h);
+        note_backfill(p, lease, lane, e, s);
+        world_holder_written(w, h);
+        lease->waited_ms = entry_waited_ms(e, w->now_ms);
+        lease->kept_rank = (uint8_t) entry_rank(&w->config, e, w->now_ms);
+        lease->granted_ms = w->now_ms;
+        leave_heads(p, e);
+        admit_drop_entry(w, e);
+        thaw_begin(w, lease, p->out);
+        lane->has_leases = true;
+        if (lease->exclusive)
+                lane->exclusive_id = lease->id;
+        lane_add(lane, h, beside);
+        shrink_claim(w, device);
+}
+
 static void grant(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
 {
         struct world *w = p->world;
@@ -136,12 +191,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
         lease->kept_rank = (uint8_t) entry_rank(&w->config, e, w->now_ms);
         lease->slot_end_ms = lease->slot_ms != 0 ? w->now_ms + lease->slot_ms : 0;
-        if (lane->head && s->rule >= RULE_ENDS_IN_TIME && s->rule <= RULE_LEDGER_SET_ASIDE) {
-                lease->backfilled = true;
-                lease->backfill_for = world_entry_ref(w, lane->head);
-                lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
-                p->ledger_room_bytes -= lease->ledger_set_aside_bytes;
-        }
+        note_backfill(p, lease, lane, e, s);
         world_holder_written(w, h);
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
@@ -155,12 +205,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         bool collected = e->collected;
         struct newcomer *mine =
                 p->newcomer && ref_equal(p->newcomer->entry, world_entry_ref(w, e)) ? p->newcomer : NULL;
-        for (uint32_t d = 0; d < w->n_devices; d++) {
-                if (p->lanes[d].old_head == e)
-                        p->lanes[d].old_head = NULL;
-                if (p->lanes[d].head == e)
-                        p->lanes[d].head = NULL;
-        }
+        leave_heads(p, e);
         admit_drop_entry(w, e);
 
         struct action *a = actions_add_lease(w, p->out, ACTION_GRANTED, lease, &why);
@@ -196,6 +241,13 @@ static enum wait_kind wait_kind_of(enum rule rule)
                 return WAIT_ON_HOLD;
         case RULE_EXCLUSIVE_HOLDS:
                 return WAIT_EXCLUSIVE;
+        case RULE_RECLAIMING:
+                return WAIT_RECLAIMING;
+        case RULE_RETURNS_LIMIT:
+        case RULE_CARD_MOVES:
+        case RULE_THAW_AGAIN:
+        case RULE_UNDO_ORDER:
+                return WAIT_BACK;
         }
         return WAIT_NO_ROOM;
 }
@@ -306,7 +358,7 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
 }
 
 /* @e cannot start: if one of its devices has no head yet, it is that head. */
-static bool become_head(struct pass *p, struct entry *e)
+static bool become_head(struct pass *p, struct entry *e, const struct reason *cannot)
 {
         struct world *w = p->world;
         uint32_t device = NO_DEVICE;
@@ -351,7 +403,13 @@ static bool become_head(struct pass *p, struct entry *e)
         struct reason why;
         fill_reason(p, &why, device, e, &(struct standing){ .rule = (uint16_t) rule });
         why.start_ms = e->start_ms;
-        reason_add_holders(&why, w, device, world_entry_ref(w, e));
+        if (cannot && cannot->n_blockers != 0) { /* with why nobody's memory is taken back for it */
+                why.n_blockers = cannot->n_blockers;
+                memcpy(why.blockers, cannot->blockers, sizeof(why.blockers));
+                why.earliest_ms = cannot->earliest_ms;
+        } else {
+                reason_add_holders(&why, w, device, world_entry_ref(w, e));
+        }
         tell_wait(p, e, &why, start_changed);
         return true;
 }
@@ -402,7 +460,7 @@ static void wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, 
 
         order_looks(p, e, devices, &others_wait);
         /* A look takes milliseconds. Where it does not come, the other devices have a head in it meanwhile. */
-        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e))
+        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e, NULL))
                 return;
 
         uint32_t first = (uint32_t) __builtin_ctzll(devices);
@@ -473,7 +531,8 @@ static void set_demand(struct pass *p, struct entry *e, struct lease *lease, uin
 static void follow_whole(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
-        struct lease *lease = e->least_bytes == 0 ? NULL : world_lease_get(w, e->lease);
+        struct lease *lease =
+                e->least_bytes == 0 || e->kind != ENTRY_REQUEST ? NULL : world_lease_get(w, e->lease);
         uint64_t whole_bytes = 0;
 
         if (!lease)
@@ -504,6 +563,186 @@ static void follow_share(struct pass *p, struct entry *e)
                 set_demand(p, e, lease, share);
 }
 
+static void start(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+{
+        if (e->kind == ENTRY_THAW)
+                bring_back(p, e, device, s);
+        else
+                grant(p, e, device, s);
+}
+
+/* What a return needs moves with what the device can give. */
+static void follow_need(struct pass *p, struct entry *e)
+{
+        struct lease *lease = e->kind == ENTRY_THAW ? world_lease_get(p->world, e->lease) : NULL;
+
+        if (lease)
+                e->demand_bytes = thaw_need_bytes(p->world, lease);
+}
+
+/* What comes back makes room where it was. */
+static uint64_t ledger_room_for(const struct pass *p, const struct entry *e)
+{
+        struct lease *lease = e->kind == ENTRY_THAW ? world_lease_get(p->world, e->lease) : NULL;
+
+        return lease ? u64_add_sat(p->ledger_room_bytes, lease->park.charged_bytes) : p->ledger_room_bytes;
+}
+
+static bool last_look_allows(const struct pass *p, const struct entry *e)
+{
+        struct lease *lease = world_lease_get(p->world, e->lease);
+        struct reason why;
+
+        return !lease || thaw_keeps_waiting(p->world, lease, &why) == RULE_NONE;
+}
+
+/* Its memory is being taken back: it starts when all of it is there, and claims what is there already. */
+static void serve_plan(struct pass *p, struct entry *e, struct plan *plan)
+{
+        struct world *w = p->world;
+        uint32_t device = plan->device;
+        struct lane *lane = lane_of(p, device);
+        const struct holder *claim = world_holder_get(w, plan->claim);
+        struct standing s = { .rule = RULE_RECLAIMING, .room_bytes = lane->free_bytes + plan_claimed_bytes(w, plan) };
+        struct sums sums = lane->now;
+
+        if (claim)
+                sums_take_out(&sums, claim);
+        bool there = sums_fit(&sums, e->demand_bytes) && !(e->least_bytes != 0 && lane->has_leases) &&
+                     lane->exclusive_id == 0;
+        if (there && lane->fresh && !lane->pending) {
+                s.rule = RULE_RECLAIMED;
+                s.starts = true;
+                lane->now = sums;
+                lane->free_bytes = sums_free_bytes(&sums);
+                plan_end(w, plan);
+                start(p, e, device, &s);
+                return;
+        }
+        if (there) {
+                bool others_wait;
+                order_looks(p, e, UINT64_C(1) << device, &others_wait);
+        }
+        if (!must_tell(p, e, RULE_RECLAIMING, false))
+                return;
+        struct reason why;
+        fill_reason(p, &why, device, e, &s);
+        why.reserved_bytes = plan_claimed_bytes(w, plan);
+        for (uint32_t v = 0; v < plan->n_victims; v++) {
+                const struct lease *lease = world_lease_get(w, plan->victims[v].lease);
+                if (lease)
+                        reason_add_blocker(&why, &(struct blocker){ .kind = BLOCKER_LEASE,
+                                                                    .lease_id = lease->id,
+                                                                    .bytes = lease->bytes });
+        }
+        tell_wait(p, e, &why, false);
+}
+
+/* Does anybody there have a way out? Mostly nobody does, and then nothing has to be searched. */
+static bool anyone_may_give_way(const struct world *w, uint32_t device)
+{
+        world_each_holder_on (w, i, device) {
+                const struct holder *h = &w->holders[i];
+                const struct lease *lease = h->kind == HOLDER_LEASE ? &w->leases[h->lease.index] : NULL;
+                if (h->kind == HOLDER_TENANT || (lease && (lease->filler || ways_out_usable(&lease->ways) != 0)))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_of_leases(const struct world *w, const struct reclaim *r)
+{
+        for (uint32_t i = 0; i < r->n; i++)
+                if (w->holders[r->steps[i].holder].kind != HOLDER_LEASE)
+                        return false;
+        return true;
+}
+
+/*
+ * It cannot start: could others give way to it? Only who is first on a device, or more important than who is, asks that. One
+ * reading that is unsettled or old may delay it; nothing is begun by it. Where it does not suffice, @why says what is in the way.
+ */
+static bool reclaim_for(struct pass *p, struct entry *e, struct reason *why, uint32_t *ret_device)
+{
+        struct world *w = p->world;
+        const struct lease *lease = world_lease_get(w, e->lease);
+        struct reclaim best = { 0 };
+        struct reason best_why;
+        uint64_t unread = 0;
+        bool others_wait;
+
+        *ret_device = NO_DEVICE;
+        if (e->no_wait || w->degraded || !lease)
+                return false;
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(e->devices & (UINT64_C(1) << d)))
+                        continue;
+                struct lane *lane = lane_of(p, d);
+                if (!lane->usable || lane->pending || e->demand_bytes > lane->ceiling_bytes ||
+                    !anyone_may_give_way(w, d))
+                        continue;
+                if (lane->head && lane->head != e && !rank_passes(&w->config, e->priority, lane->head_rank))
+                        continue;
+
+                struct reclaim_demand demand = { .device = d,
+                                                 .bytes = e->demand_bytes,
+                                                 .priority = e->priority,
+                                                 .entry = world_entry_ref(w, e),
+                                                 .leaving_ledger_bytes = lease->park.charged_bytes };
+                struct reclaim r;
+                struct reason this_why = { .rule = RULE_PLAN_BEGAN, .need_bytes = e->demand_bytes };
+                this_why.free_bytes = lane->free_bytes;
+                this_why.total_bytes = lane->now.total_bytes;
+                reclaim_plan(w, &demand, &r, &this_why);
+                bool better = *ret_device == NO_DEVICE || (r.suffices && !best.suffices) ||
+                              (r.suffices && best.suffices && r.n < best.n);
+                if (r.suffices && r.n != 0 && !lane->fresh) {
+                        unread |= UINT64_C(1) << d;
+                        continue;
+                }
+                if (!better || !is_of_leases(w, &r))
+                        continue;
+                best = r;
+                best_why = this_why;
+                *ret_device = d;
+        }
+        if (unread != 0 && !(*ret_device != NO_DEVICE && best.suffices))
+                order_looks(p, e, unread, &others_wait);
+        if (*ret_device == NO_DEVICE)
+                return false;
+        *why = best_why;
+        if (!best.suffices || best.n == 0)
+                return false;
+        struct plan *plan = plan_begin(w, e, *ret_device, &best, why, p->out);
+        if (!plan)
+                return false;
+        lane_refresh(w, *ret_device, &p->lanes[*ret_device]);
+        leave_heads(p, e);
+        e->is_head = false;
+        e->head_is_finite = false;
+        e->start_ms = 0;
+        serve_plan(p, e, plan);
+        return true;
+}
+
+/* Parked, it fits, and yet it does not come back now: told once, and nobody behind it waits for that. */
+static bool stays_parked(struct pass *p, struct entry *e)
+{
+        struct world *w = p->world;
+        const struct lease *lease = e->kind == ENTRY_THAW ? world_lease_get(w, e->lease) : NULL;
+        struct reason why = { .place = p->place, .n_waiting = p->n_waiting, .need_bytes = e->demand_bytes };
+
+        if (!lease)
+                return false;
+        enum rule rule = thaw_keeps_waiting(w, lease, &why);
+        if (rule == RULE_NONE || rule == RULE_NO_ROOM)
+                return false;
+        why.rule = (uint16_t) rule;
+        if (must_tell(p, e, rule, false))
+                tell_wait(p, e, &why, false);
+        return true;
+}
+
 static void look_at(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
@@ -513,8 +752,16 @@ static void look_at(struct pass *p, struct entry *e)
         uint64_t unread = 0; /* devices it would start on, but for the reading */
         uint32_t nearest = NO_DEVICE;
 
+        struct plan *plan = world_plan_of(w, world_entry_ref(w, e));
+        if (plan) {
+                serve_plan(p, e, plan);
+                return;
+        }
+        if (stays_parked(p, e))
+                return;
         follow_whole(p, e);
         follow_share(p, e);
+        follow_need(p, e);
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;
@@ -523,7 +770,11 @@ static void look_at(struct pass *p, struct entry *e)
                         continue;
 
                 lane_keep_head(w, d, lane, e);
-                standings[d] = lane_stand(w, lane, e, p->ledger_room_bytes);
+                standings[d] = lane_stand(w, lane, e, ledger_room_for(p, e));
+                if (e->kind == ENTRY_THAW && standings[d].starts && !last_look_allows(p, e)) {
+                        standings[d].starts = false;
+                        standings[d].rule = RULE_NO_ROOM;
+                }
                 if (nearest == NO_DEVICE || standings[d].room_bytes > standings[nearest].room_bytes)
                         nearest = d;
                 if (!standings[d].starts && !(e->no_wait && !lane->fresh))
@@ -543,16 +794,20 @@ static void look_at(struct pass *p, struct entry *e)
                 tell_wait(p, e, &why, false);
                 return;
         }
-        if (n_picks != 0 && e->kind == ENTRY_REQUEST) {
+        if (n_picks != 0) {
                 uint32_t device = picks[pick_best_fit(picks, n_picks)].device;
-                grant(p, e, device, &standings[device]);
+                start(p, e, device, &standings[device]);
                 return;
         }
         if (unread != 0) {
                 wait_for_reading(p, e, unread, standings);
                 return;
         }
-        if (!become_head(p, e) && !is_too_large(p, e))
+        struct reason why;
+        uint32_t reclaim_device;
+        if (reclaim_for(p, e, &why, &reclaim_device))
+                return;
+        if (!become_head(p, e, reclaim_device != NO_DEVICE ? &why : NULL) && !is_too_large(p, e))
                 stay_behind(p, e, nearest, &standings[nearest]);
 }
 
@@ -625,6 +880,8 @@ static bool anyone_may_use_ledger(const struct world *w, const uint32_t *order, 
 void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer, bool by_time)
 {
         uint32_t order[ENTRIES_MAX];
+
+        plans_advance(w, out);
         uint32_t n = queue_order(w, order);
         if (n == 0)
                 return;
@@ -637,7 +894,7 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
         p.by_time = by_time;
         p.n_waiting = n;
         if (anyone_may_use_ledger(w, order, n))
-                p.ledger_room_bytes = ledger_room_bytes(w);
+                p.ledger_room_bytes = reclaim_ledger_room_bytes(w);
         for (uint32_t i = 0; i < n; i++) { /* so that a head that stopped being one is noticed */
                 struct entry *e = &w->entries[order[i]];
                 if (!e->is_head)

@@ -39,6 +39,21 @@ void sums_take_out(struct sums *s, const struct holder *h)
         shrink(&s->used_bytes, gone_bytes);
 }
 
+void sums_give_back(struct sums *s, const struct holder *h, uint64_t floor_bytes)
+{
+        if (s->per_process_known && holder_reading_is_known(h)) {
+                uint64_t stays_bytes = u64_min(floor_bytes, h->used_bytes);
+                sums_take_out(s, h);
+                s->used_bytes = u64_add_sat(s->used_bytes, stays_bytes);
+                s->known_used_bytes = u64_add_sat(s->known_used_bytes, stays_bytes);
+                return;
+        }
+
+        uint64_t used_bytes = s->used_bytes;
+        sums_take_out(s, h);
+        s->used_bytes = used_bytes;
+}
+
 static struct sums with_device(const struct world *world, uint32_t device, const struct sums *holders)
 {
         const struct device *dev = &world->devices[device];

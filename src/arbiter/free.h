@@ -22,6 +22,10 @@ void sums_now(struct world *world, uint32_t device, struct sums *ret);
  * what of the residue its reservation can explain). */
 void sums_take_out(struct sums *sums, const struct holder *holder);
 
+/* As if @holder had given its memory back down to @floor_bytes, promises and all. Only what is known to be its own comes back: of
+ * an unknown reading nothing does. */
+void sums_give_back(struct sums *sums, const struct holder *holder, uint64_t floor_bytes);
+
 static inline uint64_t sums_residue_bytes(const struct sums *s)
 {
         return u64_sub0(s->used_bytes, u64_add_sat(s->driver_own_bytes, s->known_used_bytes));

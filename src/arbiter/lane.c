@@ -17,6 +17,17 @@ bool device_is_fresh(const struct world *w, uint32_t device)
                u64_sub0(w->now_ms, dev->reading_ms) <= w->config.reading_max_age_ms;
 }
 
+void lane_refresh(struct world *w, uint32_t device, struct lane *lane)
+{
+        sums_now(w, device, &lane->now);
+        world_each_holder_of (w, i, HOLDER_CLAIM) {
+                const struct holder *h = &w->holders[i];
+                if (h->claim_kind == CLAIM_HEAD && h->device == device)
+                        sums_take_out(&lane->now, h);
+        }
+        lane->free_bytes = sums_free_bytes(&lane->now);
+}
+
 void lane_look(struct world *w, uint32_t device, struct lane *lane)
 {
         lane->looked = true;
@@ -25,13 +36,7 @@ void lane_look(struct world *w, uint32_t device, struct lane *lane)
         lane->ceiling_bytes = device_ceiling_now(w, device);
         lane->exclusive_id = world_tally(w, device)->exclusive_id;
         lane->has_leases = world_tally(w, device)->n_there != 0;
-        sums_now(w, device, &lane->now);
-        world_each_holder_of (w, i, HOLDER_CLAIM) {
-                const struct holder *h = &w->holders[i];
-                if (h->claim_kind == CLAIM_HEAD && h->device == device)
-                        sums_take_out(&lane->now, h);
-        }
-        lane->free_bytes = sums_free_bytes(&lane->now);
+        lane_refresh(w, device, lane);
 }
 
 void lane_set_head(struct lane *lane, struct entry *head, unsigned rank, bool blocks, const struct projection *start)
@@ -51,16 +56,6 @@ void lane_add(struct lane *lane, const struct holder *h, bool beside)
                 return;
         sums_add(&lane->start.at_start, h);
         lane->start_free_bytes = sums_free_bytes(&lane->start.at_start);
-}
-
-uint64_t ledger_room_bytes(const struct world *w)
-{
-        uint64_t taken = w->ledger_charged_bytes;
-
-        for (uint32_t i = 0; i < w->n_leases; i++)
-                if (w->lease_ids[i] != 0)
-                        taken += w->leases[i].ledger_set_aside_bytes;
-        return u64_sub0(w->config.ledger_cap_bytes, taken);
 }
 
 bool entry_runs_beyond(const struct world *w, const struct entry *e, uint64_t start_ms)

@@ -37,6 +37,8 @@ struct standing {
 
 /* Fills a lane that is zeroed but for @old_head. */
 void lane_look(struct world *world, uint32_t device, struct lane *lane);
+/* The sums anew, after a plan changed who claims what there. */
+void lane_refresh(struct world *world, uint32_t device, struct lane *lane);
 void lane_set_head(struct lane *lane, struct entry *head, unsigned rank, bool blocks, const struct projection *start);
 /* @holder was let in; @beside the head, if that may start as early as before. */
 void lane_add(struct lane *lane, const struct holder *holder, bool beside);
@@ -48,8 +50,6 @@ void lane_keep_head(struct world *world, uint32_t device, struct lane *lane, con
 /* Could @entry start there now, and by which rule, or why not. */
 struct standing lane_stand(const struct world *world, const struct lane *lane, const struct entry *entry,
                            uint64_t ledger_room);
-/* What the ledger can still take, beside what is set aside in it. */
-uint64_t ledger_room_bytes(const struct world *world);
 /* Will it still run at @start_ms, by its own word? */
 bool entry_runs_beyond(const struct world *world, const struct entry *entry, uint64_t start_ms);
 /* Is the last reading good for a grant: young, settled, and newer than the last change known? */

@@ -8,6 +8,7 @@
 #include "arbiter/ending.h"
 #include "arbiter/learn.h"
 #include "arbiter/life.h"
+#include "arbiter/park.h"
 #include "arbiter/project.h"
 #include "arbiter/reading.h"
 #include "arbiter/usage.h"
@@ -49,7 +50,7 @@ static struct holder *holder_of(struct world *w, const struct lease *lease)
         return h;
 }
 
-static void change_state(struct world *w, struct lease *lease, enum lease_event event)
+void life_change_state(struct world *w, struct lease *lease, enum lease_event event)
 {
         enum lease_state next = lease_next((enum lease_state) lease->state, event);
         assert(next != LEASE_NONE);
@@ -66,6 +67,7 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
 {
         struct action *a = actions_add_lease(w, out, ACTION_ENDED, lease, why);
         a->token = token;
+        park_forget(w, lease);
 
         struct holder *h = world_holder_get(w, lease->holder);
         if (h) {
@@ -82,6 +84,15 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
                         w->holders[i].lease = (struct ref){ 0 };
         w->users[lease->user].n_leases--;
         world_lease_drop(w, lease);
+}
+
+/* What it used is over; of what is parked it has been already. */
+static void stop_counting(struct world *w, const struct lease *lease)
+{
+        struct user *user = &w->users[lease->user];
+
+        if (lease->state != LEASE_PARKED)
+                usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
 }
 
 void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_t token, struct actions *out)
@@ -101,12 +112,11 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         if (thaw)
                 admit_drop_entry(w, thaw);
 
-        struct user *user = &w->users[lease->user];
-        usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
+        stop_counting(w, lease);
         lease->end_reason = (uint8_t) end;
         lease->ended_ms = w->now_ms;
         learn_end(w, lease, end); /* not only once it has drained: its next run may follow at once */
-        change_state(w, lease, LEASE_EVENT_END);
+        life_change_state(w, lease, LEASE_EVENT_END);
 
         uint32_t device = lease->device;
         if (end == END_UNADOPTED)
@@ -138,7 +148,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
 
 void life_set_active(struct world *w, struct lease *lease, uint64_t token, struct actions *out)
 {
-        change_state(w, lease, LEASE_EVENT_ACTIVATE);
+        life_change_state(w, lease, LEASE_EVENT_ACTIVATE);
         if (lease->active_ms == 0)
                 lease->active_ms = w->now_ms;
         lease->owner_gone = false;
@@ -175,6 +185,12 @@ void life_activate(struct world *w, const struct lease_call *call, struct action
         }
         if (call->cgroup_id != 0)
                 lease->binding.cgroup_id = call->cgroup_id;
+        if (lease->state == LEASE_THAWING) {
+                park_activated(w, lease, out);
+                struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
+                a->token = call->token;
+                return;
+        }
         life_set_active(w, lease, call->token, out);
 }
 
@@ -207,6 +223,13 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
                 return;
         }
 
+        if (park_has_away(w, lease)) { /* nobody could bring its program back afterwards */
+                struct action *a = actions_add_lease(
+                        w, out, ACTION_REFUSED, lease,
+                        &(struct reason){ .rule = RULE_IS_PARKED, .head_lease_id = lease->id });
+                a->token = call->token;
+                return;
+        }
         enum end_reason end = (enum end_reason) call->end_reason;
         if (lease->adopted) /* whatever the caller calls it: it gives the processes back */
                 end = END_UNADOPTED;
@@ -238,7 +261,8 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         enum end_reason end = call->end_reason != END_NONE ? (enum end_reason) call->end_reason : END_OWNER_EXITED;
         if (lease->binding.kind == BINDING_PROCESS && identity_equal(lease->binding.owner, lease->binding.root))
                 lease->root_living = false; /* it is its own command */
-        bool works = lease->state != LEASE_QUEUED && (lease->root_living || attribute_count_workers(w, lease) != 0 ||
+        bool away = lease->state != LEASE_QUEUED && park_has_away(w, lease);
+        bool works = lease->state != LEASE_QUEUED && (away || lease->root_living || attribute_count_workers(w, lease) != 0 ||
                                                       (lease->state == LEASE_LOST && has_living_process(w, lease)));
         if (!works || end == END_REBOOTED) {
                 life_end(w, lease, end, call->token, out);
@@ -246,7 +270,8 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         }
 
         struct holder *h = holder_of(w, lease);
-        change_state(w, lease, LEASE_EVENT_OWNER_GONE);
+        if (!away && lease->park.step == PARK_NONE) /* else it is parked, and orphaned once it is back */
+                life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         lease->owner_gone = true;
         lease->ended_ms = w->now_ms;
         world_holder_writing(w, h);
@@ -272,12 +297,11 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
         enum end_reason end = (enum end_reason) lease->end_reason;
 
         if (lease->state != LEASE_DRAINING) { /* it ends here, not before */
-                struct user *user = &w->users[lease->user];
-                usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
+                stop_counting(w, lease);
                 end = END_WORKERS_GONE;
                 learn_end(w, lease, end);
         }
-        change_state(w, lease, LEASE_EVENT_MEMORY_GONE);
+        life_change_state(w, lease, LEASE_EVENT_MEMORY_GONE);
         bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
 }
 
@@ -368,7 +392,7 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                         gone = is_absent(w, lease) && is_drained(w, lease, h);
                 } else if (lease->state == LEASE_ORPHANED) {
                         gone = is_absent(w, lease) && is_abandoned(w, lease);
-                } else if (w->devices[device].settled) {
+                } else if (w->devices[device].settled && lease->park.step == PARK_NONE) {
                         watch_over_use(w, lease, h);
                 }
                 if (gone)
@@ -426,6 +450,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                         return;
         }
         change_tick(w, lease, out);
+        park_tick(w, lease, out);
         if (lease->state == LEASE_GRANTED && w->now_ms - lease->granted_ms >= w->config.collect_ms) {
                 life_end(w, lease, END_NOT_COLLECTED, 0, out);
                 return;
@@ -437,7 +462,8 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                 return;
         }
         tick_over_use(w, lease, out);
-        tick_slot(w, lease, out);
+        if (lease->state != LEASE_PARKED)
+                tick_slot(w, lease, out);
 }
 
 void life_tick(struct world *w, struct actions *out)
@@ -457,9 +483,10 @@ static void lose_device(struct world *w, struct lease *lease, struct actions *ou
                 bury_drained(w, lease, out); /* nothing of it will ever be seen there again */
                 return;
         }
-        if (lease_next((enum lease_state) lease->state, LEASE_EVENT_DEVICE_LOST) == LEASE_NONE)
+        if (lease_next((enum lease_state) lease->state, LEASE_EVENT_DEVICE_LOST) == LEASE_NONE ||
+            lease->park.step != PARK_NONE) /* what is under way with its processes goes on */
                 return;
-        change_state(w, lease, LEASE_EVENT_DEVICE_LOST);
+        life_change_state(w, lease, LEASE_EVENT_DEVICE_LOST);
         actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
         if (is_abandoned(w, lease))
                 bury_drained(w, lease, out);
@@ -471,12 +498,12 @@ static void find_device(struct world *w, struct lease *lease, struct actions *ou
         if (lease->state != LEASE_LOST)
                 return;
         if (lease->owner_gone) {
-                change_state(w, lease, LEASE_EVENT_OWNER_GONE);
+                life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         } else if (lease->active_ms == 0) {
-                change_state(w, lease, LEASE_EVENT_GRANT);
+                life_change_state(w, lease, LEASE_EVENT_GRANT);
                 lease->granted_ms = w->now_ms;
         } else {
-                change_state(w, lease, LEASE_EVENT_DEVICE_BACK);
+                life_change_state(w, lease, LEASE_EVENT_DEVICE_BACK);
         }
         actions_add_lease(w, out, ACTION_WARNING, lease, &(struct reason){ .rule = RULE_DEVICE_CHANGED });
 }

@@ -6,6 +6,8 @@
 #include "model/input.h"
 #include "model/world.h"
 
+/* The one way in which a lease that holds changes its state; the table says where to (model/lease.c). */
+void life_change_state(struct world *world, struct lease *lease, enum lease_event event);
 void life_activate(struct world *world, const struct lease_call *call, struct actions *out);
 void life_renew(struct world *world, const struct lease_call *call, struct actions *out);
 void life_release(struct world *world, const struct lease_call *call, struct actions *out);

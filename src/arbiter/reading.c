@@ -5,6 +5,7 @@
 #include "arbiter/attribute.h"
 #include "arbiter/lane.h"
 #include "arbiter/life.h"
+#include "arbiter/park.h"
 #include "arbiter/reading.h"
 #include "arbiter/usage.h"
 #include "base/number.h"
@@ -300,7 +301,8 @@ static void forget_processes(struct world *w)
 {
         for (uint32_t i = w->n_processes; i > 0; i--) {
                 const struct process *p = &w->processes[i - 1];
-                if (p->state != PROCESS_LIVE && !is_listed(w, p->identity))
+                if (p->state != PROCESS_LIVE && (p->state == PROCESS_ENDED || p->member == MEMBER_RUNNING) &&
+                    !is_listed(w, p->identity)) /* who is parked is in no list */
                         world_process_drop(w, p->identity);
         }
 }
@@ -347,6 +349,21 @@ static void correct_driver_own(struct world *w, uint32_t device)
                 listed = u64_add_sat(listed, h->used_bytes);
         }
         dev->driver_own_bytes = u64_min(dev->driver_own_bytes, u64_sub0(dev->used_bytes, listed));
+}
+
+/* Who has no lease and becomes more does so without a word: nothing is restored beside it for a moment (D7). What an idle
+ * lease's figure does while it is idle is work. */
+static void watch_foreign(struct world *w, uint32_t device)
+{
+        struct device *dev = &w->devices[device];
+        uint64_t bytes = 0;
+
+        world_each_holder_on (w, i, device)
+                if (w->holders[i].kind == HOLDER_STRANGER)
+                        bytes = u64_add_sat(bytes, w->holders[i].used_bytes);
+        if (bytes > dev->foreign_bytes)
+                dev->foreign_grew_ms = w->now_ms != 0 ? w->now_ms : 1;
+        dev->foreign_bytes = bytes;
 }
 
 void reading_step(struct world *w, const struct reading *r, struct actions *out)
@@ -404,7 +421,9 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
         correct_driver_own(w, device);
         drop_absent(w, device, out);
         forget_processes(w);
+        watch_foreign(w, device);
         life_after_reading(w, device, out);
+        park_after_reading(w, device, out);
 }
 
 void reading_process(struct world *w, const struct process *facts)
@@ -416,6 +435,12 @@ void reading_process(struct world *w, const struct process *facts)
         process.lease = known ? known->lease : (struct ref){ 0 };
         process.term_ms = known ? known->term_ms : 0;
         process.kill_ms = known ? known->kill_ms : 0;
+        process.member = known ? known->member : MEMBER_RUNNING;
+        process.order_id = known ? known->order_id : 0;
+        process.device_bytes = known ? known->device_bytes : 0;
+        process.parked_bytes = known ? known->parked_bytes : 0;
+        if (known && process.program == 0)
+                process.program = known->program;
         (void) world_process_put(w, &process); /* a full table: it stays a stranger, counted all the same */
 }
 
@@ -426,6 +451,7 @@ void reading_process_ended(struct world *w, struct identity identity, struct act
                 return;
 
         p->state = PROCESS_ENDED;
+        park_process_ended(w, identity, out);
         if (!is_listed(w, identity)) {
                 world_process_drop(w, identity);
                 return;

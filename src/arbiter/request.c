@@ -4,6 +4,7 @@
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
 #include "arbiter/ceiling.h"
+#include "arbiter/cost.h"
 #include "arbiter/free.h"
 #include "arbiter/learn.h"
 #include "arbiter/request.h"
@@ -184,7 +185,9 @@ struct lease *request_make_lease(struct world *w, const struct request *r, uint3
         lease->arrived_ms = w->now_ms;
         lease->renewed_ms = w->now_ms;
         lease->binding = r->binding;
-        lease->ways = r->ways;
+        lease->ways = ways_of_request(w, r);
+        lease->filler = r->filler;
+        lease->no_stop = r->no_stop;
         memcpy(lease->name, r->name, sizeof(lease->name));
         memcpy(lease->consumer, r->consumer, sizeof(lease->consumer));
         lease->name[sizeof(lease->name) - 1] = '\0';
@@ -215,7 +218,7 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
                 e->give_up_ms = w->now_ms + r->wait_ms;
         else if (r->no_wait)
                 e->give_up_ms = w->now_ms + NO_WAIT_LOOK_MS;
-        e->ways = r->ways;
+        e->ways = lease->ways;
         lease->entry = world_entry_ref(w, e);
         w->users[lease->user].n_waiting++;
         return e;

@@ -7,6 +7,8 @@
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
 #include "arbiter/life.h"
+#include "arbiter/park.h"
+#include "arbiter/plan.h"
 #include "arbiter/reading.h"
 #include "arbiter/request.h"
 #include "base/number.h"
@@ -92,6 +94,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
         actions_add(w, out, ACTION_RESTARTED)->why = (struct reason){ .rule = RULE_RESTARTED };
         reading_unconfirm(w);
         life_was_away(w, away_ms);
+        park_was_away(w, away_ms);
         ending_was_away(w);
         if (!restart->rebooted)
                 return;
@@ -155,6 +158,8 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 change_step(w, &input->change, out);
                 break;
         case INPUT_OUTCOME:
+                if (park_outcome(w, &input->outcome, out))
+                        break;
                 ending_outcome(w, &input->outcome, out);
                 return; /* changes no figure */
         case INPUT_ACTIVATE:
@@ -176,7 +181,11 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 w->host = input->host;
                 break;
         case INPUT_PARK:
+                park_step(w, &input->park, out);
+                break;
         case INPUT_RECORD:
+                park_record(w, &input->record, out);
+                break;
         case INPUT_NONE:
         case INPUT_KIND_N:
                 return;

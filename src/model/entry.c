@@ -24,6 +24,8 @@ const char *wait_kind_name(enum wait_kind kind)
                 [WAIT_ON_HOLD] = "on-hold",
                 [WAIT_ABOVE_CEILING] = "above-ceiling",
                 [WAIT_EXCLUSIVE] = "exclusive-holds",
+                [WAIT_RECLAIMING] = "reclaiming",
+                [WAIT_BACK] = "stays-parked",
         };
         return kind < WAIT_KIND_N ? names[kind] : "?";
 }

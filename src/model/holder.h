@@ -31,6 +31,7 @@ struct holder {
         uint32_t generation; /* of this row; survives its being emptied */
         uint8_t kind;        /* enum holder_kind */
         uint8_t claim_kind;  /* enum claim_kind, for HOLDER_CLAIM */
+        uint8_t priority;    /* a tenant's, base; 0 = normal */
         bool used_known;     /* false: the driver gave no figure for at least one of its processes; never 0 then */
         bool managed;        /* managed memory: its figure is known to be incomplete and counts as unknown */
         bool pinned;         /* may not be preempted; without an end it lowers the ceiling */

@@ -29,6 +29,7 @@ struct process {
         uint64_t kill_ms;      /* and SIGKILL */
         uint8_t member;        /* enum member_step: how far it is off its device */
         uint64_t order_id;     /* the order to the hands that is out for it; 0 = none */
+        uint64_t device_bytes; /* what it had on its device when it was locked */
         uint64_t parked_bytes; /* by how much it grew in host memory */
         uint64_t room_bytes;   /* what its memory cgroup can still take; UINT64_MAX = no limit, 0 = unknown */
         uint64_t program;      /* a number for the file it runs (device, inode); 0 = unknown */

@@ -59,6 +59,68 @@ static const char *check_lease(const struct world *w, uint32_t i)
                 return "a lease that does not hold has a row in the holder table";
         if (h && (h->kind != HOLDER_LEASE || lease_at(w, h->lease) != l || h->device != l->device))
                 return "a lease's holder row points elsewhere";
+        return check_park(w, l);
+}
+
+/* Is it on its way, or away, exactly where its state says so? */
+static const char *check_park(const struct world *w, const struct lease *l)
+{
+        const struct park *k = &l->park;
+        enum lease_state state = (enum lease_state) l->state;
+        bool in_transit = state == LEASE_ASKING || state == LEASE_PARKED || state == LEASE_THAWING || state == LEASE_HELD;
+
+        if (in_transit && k->step == PARK_NONE)
+                return "a lease that is on its way, and at no step of it";
+        if (!in_transit && state != LEASE_STUCK && k->step != PARK_NONE && state != LEASE_DRAINING)
+                return "a lease that is at work, and on its way";
+        if ((state == LEASE_PARKED) != (k->step == PARK_OUT) && state != LEASE_DRAINING)
+                return "a parked lease that is not away";
+        if (k->step == PARK_NONE && (k->charged_bytes != 0 || k->planned_bytes != 0 || k->moved_bytes != 0))
+                return "a lease at work has something in the ledger";
+        const struct holder *h = holder_at(w, l->holder);
+        if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
+                return "a parked lease with a reservation on its device";
+        return NULL;
+}
+
+static const char *check_ledger(const struct world *w)
+{
+        uint64_t charged = 0;
+
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                uint64_t parked = 0;
+                if (w->lease_ids[i] == 0)
+                        continue;
+                for (uint32_t k = 0; k < w->n_processes; k++)
+                        if (w->processes[k].parked_bytes != 0 && lease_at(w, w->processes[k].lease) == &w->leases[i])
+                                parked += w->processes[k].parked_bytes;
+                if (parked > w->leases[i].park.charged_bytes)
+                        return "a process has more in the ledger than its lease";
+                charged += w->leases[i].park.charged_bytes;
+        }
+        return charged > w->ledger_charged_bytes ? "leases have more in the ledger than is charged" : NULL;
+}
+
+static const char *check_plan(const struct world *w, const struct plan *plan)
+{
+        const struct holder *claim = holder_at(w, plan->claim);
+
+        if (plan->id == 0)
+                return NULL;
+        if (!entry_at(w, plan->entry))
+                return "a plan for nobody";
+        if (!ref_is_none(plan->claim) && (!claim || claim->claim_kind != CLAIM_PLAN))
+                return "a plan whose claim is gone";
+        if (claim && claim->reserved_bytes > plan->need_bytes)
+                return "a plan that claims more than it needs";
+        for (uint32_t i = 0; i < w->n_plans; i++) {
+                const struct plan *other = &w->plans[i];
+                for (uint32_t v = 0; other->id > plan->id && v < other->n_victims; v++)
+                        for (uint32_t mine = 0; mine < plan->n_victims; mine++)
+                                if (ref_equal(other->victims[v].lease, plan->victims[mine].lease) &&
+                                    other->victims[v].state != VICTIM_DONE && plan->victims[mine].state != VICTIM_DONE)
+                                        return "two plans with the same victim";
+        }
         return NULL;
 }
 
@@ -126,6 +188,13 @@ static const char *check_holder(const struct world *w, uint32_t i)
                 return "a holder of a lease that is gone";
         if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_NONE)
                 return "a claim of no kind";
+        if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_PLAN) {
+                bool known = false;
+                for (uint32_t k = 0; k < w->n_plans; k++)
+                        known = known || (w->plans[k].id != 0 && holder_at(w, w->plans[k].claim) == h);
+                if (!known)
+                        return "a claim that outlived its plan";
+        }
         if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD) {
                 const struct entry *e = entry_at(w, h->entry);
                 if (!e || !e->is_head || e->head_device != h->device)
@@ -256,6 +325,10 @@ const char *world_check(const struct world *w)
                 wrong = check_entry(w, i);
         for (uint32_t i = 0; !wrong && i < w->n_holders; i++)
                 wrong = check_holder(w, i);
+        for (uint32_t i = 0; !wrong && i < w->n_plans; i++)
+                wrong = check_plan(w, &w->plans[i]);
+        if (!wrong)
+                wrong = check_ledger(w);
         if (!wrong)
                 wrong = check_index(w);
         if (!wrong)

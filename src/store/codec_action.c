@@ -36,10 +36,11 @@ CODEC_STRUCT(blocker, BLOCKER_FIELDS, 32)
         F(S, U64, reserved_bytes, 0)                                                                                   \
         F(S, U64, head_lease_id, 0)                                                                                    \
         F(S, U64, start_ms, 0)                                                                                         \
-        F(S, U64, reading_age_ms, 0)                                                                                   \
+        F(S, U64, reading_age_ms, 0) \
+        F(S, SINCE, earliest_ms, (4, U64, 0))                                                                                   \
         F(S, U32, n_blockers, 0)                                                                                       \
         F(S, ROWS, blockers, blocker)
-CODEC_STRUCT(reason, REASON_FIELDS, 360)
+CODEC_STRUCT(reason, REASON_FIELDS, 368)
 
 #define ACTION_FIELDS(F, S)                                                                                            \
         F(S, BELOW8, kind, ACTION_KIND_N)                                                                              \
@@ -58,7 +59,7 @@ CODEC_STRUCT(reason, REASON_FIELDS, 360)
         F(S, SINCE, no_stop, (4, BOOL, 0))                                                                             \
         F(S, SINCE, cgroup_id, (4, U64, 0))                                                                            \
         F(S, STRUCT, why, reason)
-CODEC_STRUCT(action, ACTION_FIELDS, 456)
+CODEC_STRUCT(action, ACTION_FIELDS, 464)
 
 #define ACTIONS_FIELDS(F, S)                                                                                           \
         F(S, BELOW32, n, ACTIONS_MAX + 1)                                                                              \

@@ -9,7 +9,7 @@ CODEC_GUARDS_ON
 _Static_assert(RULE_N == 95 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
                        INPUT_KIND_N == 19 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 18,
                "an enum that the journal keeps has changed");
-_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 10 &&
+_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 12 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
                        RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 7 && PARK_CALL_N == 8,
@@ -119,6 +119,7 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, SINCE, kill_ms, (4, U64, 0))                                                                              \
         F(S, SINCE, member, (4, BELOW8, MEMBER_STEP_N))                                                                \
         F(S, SINCE, order_id, (4, ID, 0))                                                                              \
+        F(S, SINCE, device_bytes, (4, U64, 0)) \
         F(S, SINCE, parked_bytes, (4, U64, 0))                                                                         \
         F(S, SINCE, room_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, program, (4, U64, 0))                                                                              \
@@ -126,7 +127,7 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, ROWS, ancestors, identity)                                                                                \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(process, PROCESS_FIELDS, 384)
+CODEC_STRUCT(process, PROCESS_FIELDS, 392)
 
 #define OCCUPANCY_FIELDS(F, S)                                                                                         \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -603,6 +603,13 @@ uint64_t scene_parked(struct scene *s, uint32_t device, uint64_t bytes, uint64_t
         entry->demand_bytes = back_bytes;
         entry->devices = lease->devices;
         entry->arrived_ms = s->now_ms;
+        lease->park = (struct park){ .step = PARK_OUT,
+                                     .way = WAY_OUT_CHECKPOINT,
+                                     .cause = PARK_FOR_PLAN,
+                                     .used_bytes = bytes,
+                                     .charged_bytes = bytes,
+                                     .started_ms = s->now_ms,
+                                     .parked_ms = s->now_ms };
         w->ledger_charged_bytes += bytes;
         world_device_changed(w, device);
         return lease->id;

@@ -195,6 +195,7 @@ static void nobody_goes_ahead_of_a_head_that_could_start_now_by_the_promise_to_g
         assert_rule(*scene_last(&s, ahead, ACTION_GRANTED), RULE_RECLAIMABLE);
 
         scene_tick_to_s(&s, 600);
+        scene_lease(&s, ahead)->park.not_before_ms = UINT64_MAX; /* and it cannot be tried */
         scene_release(&s, a);
         assert_head_of(&s, head, card); /* all that is in its way now has promised to give way */
         assert_true(scene_entry(&s, head)->start_ms != 0 && scene_entry(&s, head)->start_ms <= s.now_ms);
@@ -222,8 +223,9 @@ static void who_fits_beside_a_head_that_could_start_now_still_goes_ahead(void **
         (void) scene_device(&s, GiB(24));
         uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(16), .slot_s = 600 });
         uint64_t head = scene_request(&s, (struct ask){ .bytes = GiB(20), .uid = ALICE });
-        (void) scene_request(&s, (struct ask){ .bytes = GiB(8), .uid = BOB, .named = RESTART });
+        uint64_t ahead = scene_request(&s, (struct ask){ .bytes = GiB(8), .uid = BOB, .named = RESTART });
         scene_tick_to_s(&s, 60);
+        scene_lease(&s, ahead)->park.not_before_ms = UINT64_MAX; /* it cannot be tried now */
         scene_release(&s, a);
         assert_waits(&s, head);
 

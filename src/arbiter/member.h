@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The processes of a lease that are taken off its device by a checkpoint, each by orders to the hands. What is true of all of
+ * them together is counted; what to do then is the lease's (arbiter/park.h).
+ */
+#include "model/action.h"
+#include "model/world.h"
+
+/* Each process of @lease that is a member, or that its device lists. */
+struct process *member_next(struct world *world, const struct lease *lease, uint32_t *at);
+#define each_member(w, lease, p)                                                                                       \
+        (uint32_t p##_at = 0;;)                                                                                        \
+        if (!(p = member_next((w), (lease), &p##_at)))                                                                 \
+                break;                                                                                                 \
+        else
+
+struct members {
+        uint32_t n;
+        uint32_t at[MEMBER_STEP_N];
+        uint32_t n_busy; /* an order is out */
+        uint32_t n_away;
+};
+
+void members_count(struct world *world, const struct lease *lease, struct members *ret);
+/* Order @verb for @p, which is at @step from now on; @limit_bytes and @wait_ms as in struct action. */
+void member_order(struct world *world, const struct lease *lease, struct process *p, enum hand_verb verb,
+                  enum member_step step, uint64_t limit_bytes, uint64_t wait_ms, struct actions *out);
+/* It is not a member any more; what it had in the ledger is given back. */
+void member_leave(struct world *world, struct lease *lease, struct process *p);
+void member_charge(struct world *world, struct lease *lease, struct process *p, uint64_t bytes);

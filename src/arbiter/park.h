@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Off a device and back (design 4.4): the steps of one lease. Each is begun by something that happened, and is over when the hands or
+ * the device say so; "could not be tried" undoes what had begun and leaves no mark, "was tried and went wrong" is final for
+ * a checkpoint, a strike for what can be repeated.
+ */
+#include "model/action.h"
+#include "model/input.h"
+#include "model/world.h"
+
+/* @lease is at work: it is to give its device up by @way. @for_id: whose memory it will be; 0 = nobody's. */
+void park_begin(struct world *world, struct lease *lease, enum way_out_kind way, enum park_cause cause,
+                uint64_t for_id, uint32_t by_uid, struct actions *out);
+/* Its entry may start: it comes back. The entry is dropped by the caller. */
+void thaw_begin(struct world *world, struct lease *lease, struct actions *out);
+/* The lease counts its bytes on its device from now on (false: only what it uses there). */
+void park_reserve(struct world *world, struct lease *lease, uint64_t bytes);
+
+/* Its place in the queue, where it wants back and has none. */
+void thaw_enqueue(struct world *world, struct lease *lease);
+/* What its return needs: its bytes, and for a restore some slack, never beyond what the device can give (D4). */
+uint64_t thaw_need_bytes(struct world *world, const struct lease *lease);
+/* What keeps it from coming back although it fits; RULE_NONE = nothing. */
+enum rule thaw_keeps_waiting(struct world *world, const struct lease *lease, struct reason *why);
+
+void park_step(struct world *world, const struct park_call *call, struct actions *out);
+/* False: it was about no member of a parked lease. */
+bool park_outcome(struct world *world, const struct hand_outcome *outcome, struct actions *out);
+void park_record(struct world *world, const struct park_record *record, struct actions *out);
+void park_after_reading(struct world *world, uint32_t device, struct actions *out);
+void park_tick(struct world *world, struct lease *lease, struct actions *out);
+void park_process_ended(struct world *world, struct identity identity, struct actions *out);
+void park_was_away(struct world *world, uint64_t away_ms);
+/* Its command was started again, or says that it has its memory again. */
+void park_activated(struct world *world, struct lease *lease, struct actions *out);
+/* Its end: what it had in the ledger is given back. */
+void park_forget(struct world *world, struct lease *lease);
+/* Somebody of it is away, and only we can bring him back. */
+bool park_has_away(struct world *world, const struct lease *lease);
+/* What is said of a step, from the lease as it is. */
+void park_say(struct world *world, const struct lease *lease, enum action_kind kind, enum rule rule, uint32_t limit,
+              struct actions *out);

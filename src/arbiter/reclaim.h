@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Whose memory would be taken back for a demand, by which way out, in which order; or why that does not come to enough
+ * (design 4.3). It looks, and changes nothing. Worked examples: tests/unit/test_reclaim.c (C1 … C16).
+ */
+#include "model/plan.h"
+#include "model/reason.h"
+#include "model/world.h"
+
+struct reclaim_demand {
+        uint32_t device;
+        uint64_t bytes;
+        uint8_t priority;
+        struct ref entry;              /* whose it is; its own plan and claims do not stand in its way */
+        uint64_t leaving_ledger_bytes; /* of a thaw: what it takes out of the ledger itself */
+};
+
+struct reclaim_step {
+        uint32_t holder; /* row */
+        uint8_t way;     /* enum way_out_kind */
+        uint64_t bytes;  /* what it gives back, by the reading */
+};
+
+struct reclaim {
+        bool suffices;
+        uint32_t n; /* 0 and it suffices: what is on its way already is enough */
+        struct reclaim_step steps[VICTIMS_MAX];
+        uint64_t earliest_ms; /* else: when that could change; 0 = nobody knows */
+};
+
+/* @why, where it is not NULL: its blockers and earliest_ms are filled where it does not suffice, else the blockers are the
+ * victims. */
+void reclaim_plan(struct world *world, const struct reclaim_demand *demand, struct reclaim *ret, struct reason *why);
+
+/* Could this one lease be parked now, by whom it matters to or by a person (@demand NULL)? RECLAIM_MAY and the way out, or
+ * why not. @not: ways out that are not to be used. */
+enum reclaim_no reclaim_may_park(struct world *world, const struct lease *lease, uint8_t not, uint8_t *ret_way);
+
+/* The same for a checkpoint that is to prove that it can be done: neither named nor proven has it to be. */
+enum reclaim_no reclaim_may_rehearse(struct world *world, const struct lease *lease);
+
+/* What the ledger and the host can still take, beside what is set aside and what is on its way there. */
+uint64_t reclaim_ledger_room_bytes(const struct world *world);
+uint64_t reclaim_host_room_bytes(const struct world *world);
+/* Host memory is below the reserve: nothing more is parked, and what fits comes back. */
+bool reclaim_host_is_short(const struct world *world);
