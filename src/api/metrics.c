@@ -4,7 +4,7 @@
 #include <string.h>
 #include "arbiter/ceiling.h"
 #include "arbiter/free.h"
-#include "arbiter/lane.h"
+#include "arbiter/reclaim.h"
 #include "arbiter/rank.h"
 #include "base/number.h"
 #include "model/lease.h"
@@ -275,7 +275,7 @@ static void write_parking(struct strbuf *out, const struct view *v)
         plain(out, "parked_bytes", "Device memory that parked leases gave back.", away);
         plain(out, "ledger_charged_bytes", "Host memory of parked work.", w->ledger_charged_bytes);
         plain(out, "ledger_cap_bytes", "The most host memory that parked work may take.", w->config.ledger_cap_bytes);
-        plain(out, "ledger_room_bytes", "What the ledger can still take.", ledger_room_bytes(w));
+        plain(out, "ledger_room_bytes", "What the ledger can still take.", reclaim_ledger_room_bytes(w));
         if (w->host.total_bytes != 0)
                 plain(out, "host_available_bytes", "MemAvailable, as of the last look.", w->host.available_bytes);
         plain(out, "host_memory_pressure", "1: the kernel says that memory is short; nothing more is parked.",

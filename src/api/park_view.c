@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lease on its way off its device, away or on its way back; what it could go by; and where the host stands in that. */
 #include "api/view.h"
-#include "arbiter/lane.h"
+#include "arbiter/reclaim.h"
 #include "base/number.h"
 #include "model/host.h"
 #include "model/park.h"
@@ -81,7 +81,7 @@ json_t *view_ledger(const struct view *v)
         const struct world *w = v->world;
 
         return json_pack("{s:o, s:o, s:o}", "cap_bytes", view_u64(w->config.ledger_cap_bytes), "charged_bytes",
-                         view_u64(w->ledger_charged_bytes), "room_bytes", view_u64(ledger_room_bytes(w)));
+                         view_u64(w->ledger_charged_bytes), "room_bytes", view_u64(reclaim_ledger_room_bytes(w)));
 }
 
 json_t *view_host(const struct view *v)

@@ -531,8 +531,7 @@ static void set_demand(struct pass *p, struct entry *e, struct lease *lease, uin
 static void follow_whole(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
-        struct lease *lease =
-                e->least_bytes == 0 || e->kind != ENTRY_REQUEST ? NULL : world_lease_get(w, e->lease);
+        struct lease *lease = e->least_bytes == 0 || e->kind != ENTRY_REQUEST ? NULL : world_lease_get(w, e->lease);
         uint64_t whole_bytes = 0;
 
         if (!lease)

@@ -187,7 +187,8 @@ void life_activate(struct world *w, const struct lease_call *call, struct action
                 lease->binding.cgroup_id = call->cgroup_id;
         if (lease->state == LEASE_THAWING) {
                 park_activated(w, lease, out);
-                struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
+                struct action *a =
+                        actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
                 a->token = call->token;
                 return;
         }
@@ -224,9 +225,9 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
         }
 
         if (park_has_away(w, lease)) { /* nobody could bring its program back afterwards */
-                struct action *a = actions_add_lease(
-                        w, out, ACTION_REFUSED, lease,
-                        &(struct reason){ .rule = RULE_IS_PARKED, .head_lease_id = lease->id });
+                struct action *a =
+                        actions_add_lease(w, out, ACTION_REFUSED, lease,
+                                          &(struct reason){ .rule = RULE_IS_PARKED, .head_lease_id = lease->id });
                 a->token = call->token;
                 return;
         }
@@ -262,8 +263,9 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         if (lease->binding.kind == BINDING_PROCESS && identity_equal(lease->binding.owner, lease->binding.root))
                 lease->root_living = false; /* it is its own command */
         bool away = lease->state != LEASE_QUEUED && park_has_away(w, lease);
-        bool works = lease->state != LEASE_QUEUED && (away || lease->root_living || attribute_count_workers(w, lease) != 0 ||
-                                                      (lease->state == LEASE_LOST && has_living_process(w, lease)));
+        bool works =
+                lease->state != LEASE_QUEUED && (away || lease->root_living || attribute_count_workers(w, lease) != 0 ||
+                                                 (lease->state == LEASE_LOST && has_living_process(w, lease)));
         if (!works || end == END_REBOOTED) {
                 life_end(w, lease, end, call->token, out);
                 return;

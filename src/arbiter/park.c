@@ -145,11 +145,13 @@ static void ask_members(struct world *w, struct lease *lease, struct actions *ou
         struct process *p;
 
         enter(w, lease, PARK_LOCKING, w->config.lock_ms + HANDS_LATE_MS);
-        for each_member (w, lease, p) {
-                const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
-                p->device_bytes = o ? o->used_bytes : 0;
-                member_order(w, lease, p, HAND_LOCK, MEMBER_LOCKING, 0, w->config.lock_ms, out);
-        }
+        for
+                each_member(w, lease, p)
+                {
+                        const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
+                        p->device_bytes = o ? o->used_bytes : 0;
+                        member_order(w, lease, p, HAND_LOCK, MEMBER_LOCKING, 0, w->config.lock_ms, out);
+                }
 }
 
 static void begin_way(struct world *w, struct lease *lease, enum way_out_kind way, struct actions *out)
@@ -167,7 +169,8 @@ static void begin_way(struct world *w, struct lease *lease, enum way_out_kind wa
                 break;
         case WAY_OUT_KILL:
                 lease->ending = true;
-                enter(w, lease, PARK_ASKING, w->config.end_grace_ms + w->config.end_give_up_ms + settle_ms(h->used_bytes));
+                enter(w, lease, PARK_ASKING,
+                      w->config.end_grace_ms + w->config.end_give_up_ms + settle_ms(h->used_bytes));
                 ending_tick(w, lease, out);
                 break;
         case WAY_OUT_RESTART:
@@ -240,8 +243,8 @@ static void stop_members(struct world *w, struct lease *lease, struct actions *o
                 return;
         }
         enter(w, lease, PARK_STOPPING, HANDS_LATE_MS);
-        for each_member (w, lease, p)
-                if (p->member == MEMBER_CHECKPOINTED)
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_CHECKPOINTED)
                         member_order(w, lease, p, HAND_STOP, MEMBER_STOPPING, 0, 0, out);
 }
 
@@ -250,8 +253,8 @@ static void checkpoint_members(struct world *w, struct lease *lease, struct acti
         struct process *p;
 
         enter(w, lease, PARK_CHECKPOINTING, settle_ms(lease->park.used_bytes));
-        for each_member (w, lease, p)
-                if (p->member == MEMBER_LOCKED)
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_CHECKPOINT, MEMBER_CHECKPOINTING, 0, 0, out);
 }
 
@@ -309,9 +312,8 @@ static void finish_undo(struct world *w, struct lease *lease, struct actions *ou
 {
         struct process *p;
 
-        for each_member (w, lease, p)
-                if (p->member == MEMBER_RUNNING)
-                        member_leave(w, lease, p);
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_RUNNING) member_leave(w, lease, p);
         if (lease->park.lost_one) {
                 stick(w, lease, HAND_WHY_DRIVER, out);
                 lease->park.step = PARK_UNDOING;
@@ -330,15 +332,17 @@ static void undo_members(struct world *w, struct lease *lease, struct actions *o
         struct members m;
         struct process *p;
 
-        for each_member (w, lease, p) {
-                if (!actions_have_room(out, ACTIONS_PER_TREE))
-                        return;
-                if (p->member == MEMBER_LOCKED || p->member == MEMBER_RESTORED)
-                        member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
-                else if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
-                        member_order(w, lease, p, HAND_RESTORE, MEMBER_RESTORING, member_limit_bytes(w, lease, p), 0,
-                                     out);
-        }
+        for
+                each_member(w, lease, p)
+                {
+                        if (!actions_have_room(out, ACTIONS_PER_TREE))
+                                return;
+                        if (p->member == MEMBER_LOCKED || p->member == MEMBER_RESTORED)
+                                member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
+                        else if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
+                                member_order(w, lease, p, HAND_RESTORE, MEMBER_RESTORING,
+                                             member_limit_bytes(w, lease, p), 0, out);
+                }
         members_count(w, lease, &m);
         if (m.n == m.at[MEMBER_RUNNING] + m.at[MEMBER_FAILED])
                 finish_undo(w, lease, out);
@@ -445,8 +449,8 @@ static void is_back(struct world *w, struct lease *lease, struct actions *out)
         struct process *p;
         bool undone = k->undo_group != 0;
 
-        for each_member (w, lease, p)
-                member_leave(w, lease, p);
+        for
+                each_member(w, lease, p) member_leave(w, lease, p);
         k->back_ms = w->now_ms - k->started_ms;
         cost_learn_back(w, lease, (enum way_out_kind) k->way, k->back_ms);
         if (k->way == WAY_OUT_CHECKPOINT)
@@ -481,9 +485,8 @@ static void restore_next(struct world *w, struct lease *lease, struct actions *o
         members_count(w, lease, &m);
         if (m.n_busy != 0)
                 return;
-        for each_member (w, lease, p)
-                if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
-                        next = p;
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED) next = p;
         if (next) {
                 uint64_t limit_bytes = member_limit_bytes(w, lease, next);
                 if (m.at[MEMBER_RESTORED] == 0)
@@ -498,8 +501,8 @@ static void restore_next(struct world *w, struct lease *lease, struct actions *o
                 return;
         }
         enter(w, lease, PARK_UNLOCKING, HANDS_LATE_MS);
-        for each_member (w, lease, p)
-                if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
         members_count(w, lease, &m);
         if (m.n_busy == 0)
@@ -576,8 +579,7 @@ static void on_locked(struct world *w, struct lease *lease, struct process *p, c
                 undo_members(w, lease, out);
         else if (!locked)
                 undo(w, lease, (enum hand_why) o->why, out);
-        else if (!(ways_of_lease(w, lease) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) &&
-                 lease->park.cause == PARK_FOR_PLAN)
+        else if (!(ways_of_lease(w, lease) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && lease->park.cause == PARK_FOR_PLAN)
                 undo(w, lease, HAND_WHY_CANNOT, out); /* it runs another program than the one that was proven */
         else
                 go_on_out(w, lease, out);
@@ -835,8 +837,8 @@ static void try_again(struct world *w, struct lease *lease, struct actions *out)
 
         switch ((unsigned) lease->park.step) {
         case PARK_CHECKPOINTING:
-                for each_member (w, lease, p)
-                        if (p->member == MEMBER_LOCKED && lease->state == LEASE_ASKING)
+                for
+                        each_member(w, lease, p) if (p->member == MEMBER_LOCKED && lease->state == LEASE_ASKING)
                                 member_order(w, lease, p, HAND_CHECKPOINT, MEMBER_CHECKPOINTING, 0, 0, out);
                 break;
         case PARK_RESTORING:
@@ -844,8 +846,8 @@ static void try_again(struct world *w, struct lease *lease, struct actions *out)
                         restore_next(w, lease, out);
                 break;
         case PARK_UNLOCKING:
-                for each_member (w, lease, p)
-                        if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
+                for
+                        each_member(w, lease, p) if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
                                 member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
                 break;
         case PARK_UNDOING:

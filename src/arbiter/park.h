@@ -10,8 +10,8 @@
 #include "model/world.h"
 
 /* @lease is at work: it is to give its device up by @way. @for_id: whose memory it will be; 0 = nobody's. */
-void park_begin(struct world *world, struct lease *lease, enum way_out_kind way, enum park_cause cause,
-                uint64_t for_id, uint32_t by_uid, struct actions *out);
+void park_begin(struct world *world, struct lease *lease, enum way_out_kind way, enum park_cause cause, uint64_t for_id,
+                uint32_t by_uid, struct actions *out);
 /* Its entry may start: it comes back. The entry is dropped by the caller. */
 void thaw_begin(struct world *world, struct lease *lease, struct actions *out);
 /* The lease counts its bytes on its device from now on (false: only what it uses there). */

@@ -210,9 +210,9 @@ void park_record(struct world *w, const struct park_record *r, struct actions *o
 
         process_put_under(p, world_lease_ref(w, lease));
         p->member = r->member == MEMBER_RESTORED || r->member == MEMBER_LOCKED ? MEMBER_RESTORED
-                    : r->member == MEMBER_STOPPED                               ? MEMBER_STOPPED
-                    : r->member == MEMBER_FAILED                                ? MEMBER_FAILED
-                                                                                : MEMBER_CHECKPOINTED;
+                    : r->member == MEMBER_STOPPED                              ? MEMBER_STOPPED
+                    : r->member == MEMBER_FAILED                               ? MEMBER_FAILED
+                                                                               : MEMBER_CHECKPOINTED;
         p->device_bytes = r->bytes;
         member_charge(w, lease, p, member_is_away(p->member) ? r->host_bytes : 0);
         park_say(w, lease, ACTION_PARKED, RULE_PARKED, WAY_OUT_CHECKPOINT, out);

@@ -58,7 +58,8 @@ static void move_settled(struct world *w, struct plan *plan, struct lease *lease
         if (!h || !holder_reading_is_known(h) || h->used_bytes >= k->used_bytes)
                 return;
         uint64_t settled_bytes = k->used_bytes - h->used_bytes;
-        uint64_t more_bytes = u64_min(u64_sub0(settled_bytes, k->moved_bytes), u64_sub0(h->reserved_bytes, h->used_bytes));
+        uint64_t more_bytes =
+                u64_min(u64_sub0(settled_bytes, k->moved_bytes), u64_sub0(h->reserved_bytes, h->used_bytes));
         if (more_bytes == 0)
                 return;
 

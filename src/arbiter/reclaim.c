@@ -20,9 +20,9 @@ struct candidate {
         uint8_t n_ways;
         uint8_t ways[WAY_OUT_N]; /* gentlest first */
         uint64_t cost_ms;
-        uint8_t at;  /* which of its ways is taken */
+        uint8_t at; /* which of its ways is taken */
         bool taken;
-        uint8_t no;  /* enum reclaim_no: why it could not be, once that was tried */
+        uint8_t no;          /* enum reclaim_no: why it could not be, once that was tried */
         uint64_t host_bytes; /* what its way moves to host memory */
 };
 
@@ -99,11 +99,6 @@ static struct lease *lease_of(struct world *w, const struct holder *h)
         return h->kind == HOLDER_LEASE ? world_lease_get(w, h->lease) : NULL;
 }
 
-static bool breaks_work(unsigned way)
-{
-        return way == WAY_OUT_RESTART || way == WAY_OUT_KILL;
-}
-
 /* The least that the memory cgroups of its processes can still take. */
 static uint64_t cgroup_room_bytes(struct world *w, const struct lease *lease)
 {
@@ -139,11 +134,11 @@ static enum reclaim_no find_ways(struct world *w, const struct holder *h, const 
         *ret_n = 0;
         for (uint8_t way = 0; way < WAY_OUT_N; way++) {
                 enum reclaim_no this_no = RECLAIM_MAY;
-                if (!(usable & WAY_OUT_BIT(way)))
-                        continue;
+                if (!(usable & WAY_OUT_BIT(way)) || (lease && way == WAY_OUT_RELEASE))
+                        continue; /* a release is a tenant's: nobody knows how to ask a lease's program for it */
                 if (lease && lease->park.strikes[way] >= w->config.strikes_max)
                         this_no = RECLAIM_STRIKES;
-                else if (not & WAY_OUT_BIT(way))
+                else if (not &WAY_OUT_BIT(way))
                         this_no = RECLAIM_BACK_OFF;
                 else if (way == WAY_OUT_CHECKPOINT)
                         this_no = can_checkpoint(w, h);
@@ -237,8 +232,7 @@ static enum reclaim_no is_outranked(const struct world *w, const struct lease *l
                 return RECLAIM_KEEPS_RANK;
         }
         /* Over time it ranks as a filler. */
-        if (!filler && lease && lease->slot_end_ms > w->now_ms &&
-            rank_passes(&w->config, d->priority, PRIORITY_FILLER))
+        if (!filler && lease && lease->slot_end_ms > w->now_ms && rank_passes(&w->config, d->priority, PRIORITY_FILLER))
                 *ret_changes_ms = lease->slot_end_ms;
         return RECLAIM_AT_WORK;
 }
@@ -496,8 +490,7 @@ static bool is_in_a_plan(struct world *w, const struct lease *lease)
 
         for (uint32_t i = 0; i < w->n_plans; i++)
                 for (uint32_t v = 0; w->plans[i].id != 0 && v < w->plans[i].n_victims; v++)
-                        if (ref_equal(w->plans[i].victims[v].lease, ref) &&
-                            w->plans[i].victims[v].state != VICTIM_DONE)
+                        if (ref_equal(w->plans[i].victims[v].lease, ref) && w->plans[i].victims[v].state != VICTIM_DONE)
                                 return true;
         return false;
 }
@@ -523,8 +516,9 @@ static uint64_t owed_by_plans_bytes(struct world *w, const struct reclaim_demand
 static enum blocker_kind kind_of(const struct holder *h)
 {
         static const uint8_t kinds[HOLDER_KIND_N] = {
-                [HOLDER_DISPLAY] = BLOCKER_DISPLAY,   [HOLDER_LEASE] = BLOCKER_LEASE, [HOLDER_TENANT] = BLOCKER_TENANT,
-                [HOLDER_CLAIM] = BLOCKER_CLAIM,       [HOLDER_STRANGER] = BLOCKER_STRANGER,
+                [HOLDER_DISPLAY] = BLOCKER_DISPLAY,   [HOLDER_LEASE] = BLOCKER_LEASE,
+                [HOLDER_TENANT] = BLOCKER_TENANT,     [HOLDER_CLAIM] = BLOCKER_CLAIM,
+                [HOLDER_STRANGER] = BLOCKER_STRANGER,
         };
         if (h->protected)
                 return BLOCKER_PROTECTED;

@@ -28,8 +28,8 @@ enum wait_kind {
         WAIT_ON_HOLD,
         WAIT_ABOVE_CEILING, /* what can ever be given has become less than it wants */
         WAIT_EXCLUSIVE,     /* an exclusive lease has the device */
-        WAIT_RECLAIMING,     /* memory is being taken back for it */
-        WAIT_BACK,           /* parked: it fits, and something else keeps it from coming back */
+        WAIT_RECLAIMING,    /* memory is being taken back for it */
+        WAIT_BACK,          /* parked: it fits, and something else keeps it from coming back */
         WAIT_KIND_N,
 };
 

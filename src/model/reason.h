@@ -183,7 +183,7 @@ struct reason {
         uint64_t start_ms;      /* the head's computed start (or this one's expected start); 0 = unknown */
         uint64_t reading_age_ms;
         uint64_t earliest_ms; /* when something that is in the way may be so no longer; 0 = nobody knows */
-        uint32_t n_blockers; /* all of them; the first BLOCKERS_MAX are listed, biggest first */
+        uint32_t n_blockers;  /* all of them; the first BLOCKERS_MAX are listed, biggest first */
         struct blocker blockers[BLOCKERS_MAX];
 };
 

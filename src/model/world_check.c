@@ -28,6 +28,28 @@ static const struct entry *entry_at(const struct world *w, struct ref ref)
         return e->generation == ref.generation && e->kind != ENTRY_NONE ? e : NULL;
 }
 
+/* Is it on its way, or away, exactly where its state says so? */
+static const char *check_park(const struct world *w, const struct lease *l)
+{
+        const struct park *k = &l->park;
+        enum lease_state state = (enum lease_state) l->state;
+        bool in_transit =
+                state == LEASE_ASKING || state == LEASE_PARKED || state == LEASE_THAWING || state == LEASE_HELD;
+
+        if (in_transit && k->step == PARK_NONE)
+                return "a lease that is on its way, and at no step of it";
+        if (!in_transit && state != LEASE_STUCK && k->step != PARK_NONE && state != LEASE_DRAINING)
+                return "a lease that is at work, and on its way";
+        if ((state == LEASE_PARKED) != (k->step == PARK_OUT) && state != LEASE_DRAINING)
+                return "a parked lease that is not away";
+        if (k->step == PARK_NONE && (k->charged_bytes != 0 || k->planned_bytes != 0 || k->moved_bytes != 0))
+                return "a lease at work has something in the ledger";
+        const struct holder *h = holder_at(w, l->holder);
+        if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
+                return "a parked lease with a reservation on its device";
+        return NULL;
+}
+
 static const char *check_lease(const struct world *w, uint32_t i)
 {
         const struct lease *l = &w->leases[i];
@@ -60,27 +82,6 @@ static const char *check_lease(const struct world *w, uint32_t i)
         if (h && (h->kind != HOLDER_LEASE || lease_at(w, h->lease) != l || h->device != l->device))
                 return "a lease's holder row points elsewhere";
         return check_park(w, l);
-}
-
-/* Is it on its way, or away, exactly where its state says so? */
-static const char *check_park(const struct world *w, const struct lease *l)
-{
-        const struct park *k = &l->park;
-        enum lease_state state = (enum lease_state) l->state;
-        bool in_transit = state == LEASE_ASKING || state == LEASE_PARKED || state == LEASE_THAWING || state == LEASE_HELD;
-
-        if (in_transit && k->step == PARK_NONE)
-                return "a lease that is on its way, and at no step of it";
-        if (!in_transit && state != LEASE_STUCK && k->step != PARK_NONE && state != LEASE_DRAINING)
-                return "a lease that is at work, and on its way";
-        if ((state == LEASE_PARKED) != (k->step == PARK_OUT) && state != LEASE_DRAINING)
-                return "a parked lease that is not away";
-        if (k->step == PARK_NONE && (k->charged_bytes != 0 || k->planned_bytes != 0 || k->moved_bytes != 0))
-                return "a lease at work has something in the ledger";
-        const struct holder *h = holder_at(w, l->holder);
-        if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
-                return "a parked lease with a reservation on its device";
-        return NULL;
 }
 
 static const char *check_ledger(const struct world *w)
@@ -188,7 +189,7 @@ static const char *check_holder(const struct world *w, uint32_t i)
                 return "a holder of a lease that is gone";
         if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_NONE)
                 return "a claim of no kind";
-        if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_PLAN) {
+        if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_PLAN && !ref_is_none(h->entry)) {
                 bool known = false;
                 for (uint32_t k = 0; k < w->n_plans; k++)
                         known = known || (w->plans[k].id != 0 && holder_at(w, w->plans[k].claim) == h);

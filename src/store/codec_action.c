@@ -36,8 +36,8 @@ CODEC_STRUCT(blocker, BLOCKER_FIELDS, 32)
         F(S, U64, reserved_bytes, 0)                                                                                   \
         F(S, U64, head_lease_id, 0)                                                                                    \
         F(S, U64, start_ms, 0)                                                                                         \
-        F(S, U64, reading_age_ms, 0) \
-        F(S, SINCE, earliest_ms, (4, U64, 0))                                                                                   \
+        F(S, U64, reading_age_ms, 0)                                                                                   \
+        F(S, SINCE, earliest_ms, (4, U64, 0))                                                                          \
         F(S, U32, n_blockers, 0)                                                                                       \
         F(S, ROWS, blockers, blocker)
 CODEC_STRUCT(reason, REASON_FIELDS, 368)

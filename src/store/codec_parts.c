@@ -119,7 +119,7 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, SINCE, kill_ms, (4, U64, 0))                                                                              \
         F(S, SINCE, member, (4, BELOW8, MEMBER_STEP_N))                                                                \
         F(S, SINCE, order_id, (4, ID, 0))                                                                              \
-        F(S, SINCE, device_bytes, (4, U64, 0)) \
+        F(S, SINCE, device_bytes, (4, U64, 0))                                                                         \
         F(S, SINCE, parked_bytes, (4, U64, 0))                                                                         \
         F(S, SINCE, room_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, program, (4, U64, 0))                                                                              \

@@ -172,7 +172,7 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 200)
         F(S, U32, generation, 0)                                                                                       \
         F(S, BELOW8, kind, HOLDER_KIND_N)                                                                              \
         F(S, BELOW8, claim_kind, CLAIM_BOOKING + 1)                                                                    \
-        F(S, SINCE, priority, (4, BELOW8, CODEC_PRIORITY_END)) \
+        F(S, SINCE, priority, (4, BELOW8, CODEC_PRIORITY_END))                                                         \
         F(S, BOOL, used_known, 0)                                                                                      \
         F(S, BOOL, managed, 0)                                                                                         \
         F(S, BOOL, pinned, 0)                                                                                          \

@@ -92,11 +92,75 @@ static void some_process(struct process *p, uint32_t seed)
         p->cgroup_id = 99;
         p->term_ms = 100;
         p->kill_ms = 101;
+        p->member = (uint8_t) (seed % MEMBER_STEP_N);
+        p->order_id = 102;
+        p->device_bytes = 103;
+        p->parked_bytes = 104;
+        p->room_bytes = UINT64_MAX;
+        p->program = 105 + seed;
         p->n_ancestors = 3;
         for (uint32_t i = 0; i < 3; i++)
                 some_identity(&p->ancestors[i], seed + 10 + i);
         some_ref(&p->lease, seed);
         memcpy(p->comm, "py\x1b[2J\xff n", 9); /* any bytes */
+}
+
+static void some_park(struct park *k, uint32_t seed)
+{
+        *k = (struct park){ .step = (uint8_t) (seed % PARK_STEP_N),
+                            .way = WAY_OUT_KILL,
+                            .cause = PARK_REHEARSAL,
+                            .failed_ways = WAY_OUT_BIT(WAY_OUT_KILL),
+                            .n_returns = RETURNS_KEPT,
+                            .undo_order = VICTIMS_MAX,
+                            .yielded = true,
+                            .lost_one = seed % 2,
+                            .broke_promise = true,
+                            .told = seed % 2,
+                            .wants_back = true,
+                            .undo_group = 201,
+                            .started_ms = 202,
+                            .step_ms = 203,
+                            .deadline_ms = 204,
+                            .again_ms = 205,
+                            .parked_ms = 206,
+                            .until_ms = 207,
+                            .for_lease_id = 208,
+                            .by_uid = UINT32_MAX,
+                            .used_bytes = 209,
+                            .moved_bytes = 210,
+                            .planned_bytes = 211,
+                            .charged_bytes = 212,
+                            .out_ms = 213,
+                            .back_ms = 214,
+                            .returned_ms = 215,
+                            .not_before_ms = UINT64_MAX };
+        for (unsigned way = 0; way < WAY_OUT_N; way++)
+                k->strikes[way] = (uint8_t) (way + 1);
+        for (uint32_t i = 0; i < RETURNS_KEPT; i++)
+                k->returns_ms[i] = 216 + i;
+}
+
+static void fill_plan(struct plan *p, uint32_t seed)
+{
+        *p = (struct plan){ .id = 300 + seed, .device = 1, .n_victims = 2, .need_bytes = 301, .started_ms = 302 };
+        some_ref(&p->entry, seed);
+        some_ref(&p->claim, seed);
+        for (uint32_t i = 0; i < p->n_victims; i++) {
+                some_ref(&p->victims[i].lease, seed + i);
+                p->victims[i].way = WAY_OUT_RESTART;
+                p->victims[i].state = (uint8_t) (i + 1);
+        }
+}
+
+static void some_host(struct host *h)
+{
+        *h = (struct host){ .total_bytes = 401,
+                            .available_bytes = 402,
+                            .read_ms = 403,
+                            .driver = UINT64_MAX,
+                            .pressure = true,
+                            .checkpoint = CHECKPOINT_NO_HANDS };
 }
 
 static void fill_lease(struct lease *l, uint32_t seed)
@@ -109,7 +173,9 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->managed = l->slot_warned = l->misplaced = l->backfilled = l->over_use_told = true;
         l->kill_at_end = l->over_time = l->owner_gone = seed % 2;
         l->exclusive = l->adopted = l->kill_left = l->ending = seed % 2;
+        l->filler = l->no_stop = seed % 2;
         l->ending_told = ENDING_TOLD_BLOCKED;
+        some_park(&l->park, seed);
         l->sized = SIZED_LEARNED;
         l->sized_by = PEAKS_MAX;
         l->peak_bytes = UINT64_C(11) << 30;
@@ -224,6 +290,17 @@ static void fill_habit(struct habit *h, uint32_t seed)
         h->n_runs = PEAKS_MAX + seed;
         for (uint32_t i = 0; i < PEAKS_MAX; i++)
                 h->peak_bytes[i] = UINT64_MAX - i;
+        h->proven = seed % 2;
+        h->proof_program = 501;
+        h->proof_driver = 502;
+        h->n_cooperated = 503;
+        h->n_ignored = 504;
+        for (unsigned way = 0; way < WAY_OUT_N; way++)
+                h->costs[way] =
+                        (struct way_cost){ .n = way, .out_ms = 505, .back_ms = 506, .spread_ms = 507, .bytes = 508 };
+        for (uint32_t i = 0; i < FLOORS_MAX; i++)
+                h->floor_bytes[i] = 509 + i;
+        h->n_floors = 510;
 }
 
 void books_world_fill(struct world *w, uint32_t seed)
@@ -234,6 +311,9 @@ void books_world_fill(struct world *w, uint32_t seed)
         w->next_entry_id = 500;
         w->next_action_id = 9000;
         w->ledger_charged_bytes = 12;
+        w->next_plan_id = 310 + seed;
+        some_host(&w->host);
+        w->n_plans = 2;
         w->eyes_answering = true;
         w->eyes_silent_since_ms = 13;
         w->n_devices = 3;
@@ -259,6 +339,7 @@ void books_world_fill(struct world *w, uint32_t seed)
         w->holders[0].generation = 2;
         for (uint32_t i = 0; i < w->n_users; i++)
                 fill_user(&w->users[i], seed + i);
+        fill_plan(&w->plans[1], seed);
         for (uint32_t i = 0; i < w->n_habits; i++)
                 fill_habit(&w->habits[i], seed + i);
         for (uint32_t i = 0; i < w->n_occupancies; i++)
@@ -274,6 +355,7 @@ static void some_request(struct request *r, uint32_t seed)
         r->uid = 1000 + seed;
         r->is_admin = r->collected = r->kill_at_end = true;
         r->no_wait = r->managed = seed % 2;
+        r->filler = r->no_stop = seed % 2;
         r->kill_left = r->exclusive = r->adopt = r->learned = seed % 2;
         r->quota = QUOTAS_MAX;
         r->idempotency = (struct idempotency){ .key = { 1, 2 }, .body = UINT64_MAX };
@@ -377,6 +459,30 @@ void books_input(enum input_kind kind, uint32_t seed, struct input *ret, struct 
                 some_identity(&ret->outcome.process, seed);
                 ret->outcome.outcome = OUTCOME_FAILED;
                 ret->outcome.why = (uint8_t) (seed % HAND_WHY_N);
+                ret->outcome.host_bytes = 601;
+                ret->outcome.program = 602;
+                break;
+        case INPUT_PARK:
+                ret->park = (struct park_call){ .token = 603,
+                                                .lease_id = 604 + seed,
+                                                .uid = 1000,
+                                                .is_admin = seed % 2,
+                                                .what = (uint8_t) (seed % PARK_CALL_N),
+                                                .for_ms = 605,
+                                                .keep_alive_ms = 606 };
+                break;
+        case INPUT_HOST:
+                some_host(&ret->host);
+                break;
+        case INPUT_RECORD:
+                some_identity(&ret->record.process, seed);
+                ret->record.uid = 1000;
+                ret->record.member = MEMBER_STOPPED;
+                ret->record.no_stop = seed % 2;
+                ret->record.lease_id = 607;
+                ret->record.bytes = 608;
+                ret->record.host_bytes = 609;
+                (void) snprintf(ret->record.uuid, sizeof(ret->record.uuid), "GPU-%u", seed);
                 break;
         }
 }
@@ -393,6 +499,9 @@ void books_action(uint32_t seed, struct action *ret)
         ret->priority = 5;
         ret->bytes = UINT64_MAX;
         some_identity(&ret->process, seed);
+        ret->limit_bytes = 701;
+        ret->wait_ms = 702;
+        ret->no_stop = seed % 2;
 
         struct reason *why = &ret->why;
         why->rule = (uint16_t) (seed % RULE_N);
@@ -410,9 +519,11 @@ void books_action(uint32_t seed, struct action *ret)
         why->head_lease_id = 11;
         why->start_ms = 12;
         why->reading_age_ms = 13;
+        why->earliest_ms = 15;
         why->n_blockers = 14;
         for (uint32_t i = 0; i < seed % (BLOCKERS_MAX + 1); i++) {
                 why->blockers[i].kind = (uint8_t) (i % BLOCKER_KIND_N);
+                why->blockers[i].no = (uint8_t) (i % RECLAIM_NO_N);
                 why->blockers[i].pid = i;
                 why->blockers[i].lease_id = 1;
                 why->blockers[i].bytes = 2;

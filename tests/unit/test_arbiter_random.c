@@ -477,6 +477,14 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
                 if (a->token == sim->sent_change.token && a->token != 0)
                         note_change(sim, lease);
                 break;
+        case ACTION_ASKED:
+        case ACTION_PARKED:
+        case ACTION_THAWING:
+        case ACTION_THAWED:
+        case ACTION_STUCK:
+        case ACTION_PLAN:
+                give_up(sim, "%s, and there is no way to", action_kind_name((enum action_kind) a->kind));
+                break;
         case ACTION_HAND:
                 check_order(sim, a);
                 break;
@@ -836,7 +844,11 @@ static void ask(struct sim *sim)
         r->wait_ms = one_in(sim, 4) ? 1000 * (1 + below(sim, 600)) : 0;
         if (one_in(sim, 5))
                 memcpy(r->device_uuid, sim->devices[below(sim, sim->n_devices)].uuid, sizeof(r->device_uuid));
-        r->ways.named = one_in(sim, 3) ? (uint8_t) below(sim, 32) : 0;
+        /* Ways out that are never used here: no host fact is told, and leases know no release. Parking is the trial's. */
+        r->ways.named =
+                one_in(sim, 3)
+                        ? (uint8_t) (below(sim, 32) & (WAY_OUT_BIT(WAY_OUT_CHECKPOINT) | WAY_OUT_BIT(WAY_OUT_RELEASE)))
+                        : 0;
         r->ways.proven = one_in(sim, 4) ? WAY_OUT_BIT(WAY_OUT_CHECKPOINT) : 0;
         r->binding.kind = one_in(sim, 4) ? BINDING_HEARTBEAT : BINDING_PROCESS;
         r->binding.ttl_ms = r->binding.kind == BINDING_HEARTBEAT ? 30000 : 0;
