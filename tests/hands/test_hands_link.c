@@ -45,12 +45,11 @@ static int launcher = -1; /* of a test that talks to one by itself */
 
 /* ---- the daemon around it ---- */
 
-static void on_outcome(void *ctx, uint64_t order_id, enum warden_result result, enum warden_why why, int error)
+static void on_outcome(void *ctx, const struct warden_answer *a)
 {
         (void) ctx;
-        (void) error;
         assert_true(n_outcomes < OUTCOMES_MAX);
-        outcomes[n_outcomes++] = (struct seen){ order_id, result, why };
+        outcomes[n_outcomes++] = (struct seen){ a->order_id, a->result, a->why };
 }
 
 static void on_state(void *ctx, bool is_up, const char *said)

@@ -13,9 +13,13 @@
 #include "programs/lessord/conf.h"
 #include "programs/lessord/doors.h"
 #include "programs/lessord/eyes_link.h"
+#include "programs/lessord/facts.h"
+#include "programs/lessord/finish.h"
 #include "programs/lessord/hands.h"
 #include "programs/lessord/inputs.h"
+#include "programs/lessord/looks.h"
 #include "programs/lessord/owners.h"
+#include "programs/lessord/parked_watch.h"
 #include "programs/lessord/paths.h"
 #include "programs/lessord/reload.h"
 #include "programs/lessord/told.h"
@@ -58,6 +62,10 @@ struct daemon {
         struct hands hands;
         struct owners owners;
         struct owners roots;
+        struct parked_watch parked;
+        struct facts facts;
+        struct looks looks;
+        struct finish finish;
         struct told told;
         int lock_fds[2];
         uint64_t started_wall_ms;
@@ -113,6 +121,7 @@ void turn_watch_processes(struct daemon *d, enum end_reason end);
 /* ---- pace.c ---- */
 /* Does anybody wait for memory, or memory for somebody? */
 bool pace_somebody_waits(const struct world *world);
+bool pace_has_leases(const struct world *world);
 /* After a turn: how often to look, and whether the seconds tick. */
 void pace_set(struct daemon *d);
 /* The inputs can wait, but not for ever. */

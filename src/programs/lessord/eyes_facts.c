@@ -49,6 +49,14 @@ void eyes_facts_lost_device(const struct device *known, struct device_facts *ret
         (void) snprintf(ret->pci_bus_id, sizeof(ret->pci_bus_id), "%s", known->pci_bus_id);
 }
 
+/* Both in one number: the same for the same file, and never 0. */
+static uint64_t program_of(const struct eyes_process *in)
+{
+        uint64_t v = in->exe_dev * UINT64_C(0x9e3779b97f4a7c15) ^ in->exe_inode;
+
+        return in->exe_known ? (v ? v : 1) : 0;
+}
+
 void eyes_facts_process(const struct eyes_process *in, struct process *ret)
 {
         *ret = (struct process){
@@ -56,6 +64,7 @@ void eyes_facts_process(const struct eyes_process *in, struct process *ret)
                 .uid = in->uid_known ? in->uid : UINT32_MAX,
                 .ppid = in->ppid,
                 .cgroup_id = in->cgroup_id_known ? in->cgroup_id : 0,
+                .program = program_of(in),
         };
         for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++)
                 ret->ancestors[ret->n_ancestors++] =

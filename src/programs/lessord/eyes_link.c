@@ -273,6 +273,11 @@ const char *eyes_link_gpu(const struct eyes_link *e)
         return "stale";
 }
 
+const char *eyes_link_driver(const struct eyes_link *e)
+{
+        return e->hello.driver_state == EYES_DRIVER_OK ? e->hello.driver_version : "";
+}
+
 bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret)
 {
         uint64_t now_ms = clock_now_ms();

@@ -33,6 +33,8 @@ struct eyes_host {
         void (*submit)(void *ctx, const struct input *input);
         void (*submit_patiently)(void *ctx, const struct input *input); /* what only confirms what is known */
         uint64_t (*of_monotonic)(void *ctx, uint64_t monotonic_ms);     /* world time of a CLOCK_MONOTONIC time */
+        uint64_t (*room_of)(void *ctx, uint32_t pid);                   /* struct process.room_bytes */
+        void (*driver_changed)(void *ctx);                              /* eyes_link_driver() says something else */
         void (*first_look)(void *ctx); /* the first complete look, or the first failure, since the start: once */
 };
 
@@ -55,6 +57,7 @@ void eyes_link_pause(struct eyes_link *e, bool pause);
 
 /* For health: "ok", "stale", "none", "mismatch". */
 const char *eyes_link_gpu(const struct eyes_link *e);
+const char *eyes_link_driver(const struct eyes_link *e);         /* its version; "" = unknown */
 bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret); /* since the last answer; false = never */
 bool eyes_link_host_pids(const struct eyes_link *e,
                          bool *ret); /* do the eyes see every pid (F19)? false = not said yet */

@@ -193,6 +193,8 @@ static void take_hello(struct eyes_link *e, const struct eyes_hello *hello)
         bool first = !e->has_hello;
         bool came_back = !first && !driver_is_there(e) && hello->driver_state == EYES_DRIVER_OK;
 
+        bool another_driver = strcmp(e->hello.driver_version, hello->driver_version) != 0 ||
+                              e->hello.driver_state != hello->driver_state;
         e->hello = *hello;
         e->has_hello = true;
         log_info("event=eyes-hello driver=%s version=%s devices=%u hidden=%u host_pids=%d",
@@ -200,7 +202,9 @@ static void take_hello(struct eyes_link *e, const struct eyes_hello *hello)
                  hello->n_devices, hello->n_hidden, hello->host_pids);
         for (uint32_t i = 0; i < e->n_devices; i++)
                 e->devices[i].named = false; /* the DEVICEs that follow name them anew */
-        if (e->answered)                     /* else its first answer tells */
+        if (another_driver)
+                e->host.driver_changed(e->host.ctx);
+        if (e->answered) /* else its first answer tells */
                 eyes_talk_answering(e, is_answering(e));
         if (came_back)
                 e->looked = false; /* it names all it has, and what it does not name by its next look is gone */
@@ -291,6 +295,7 @@ static void take_message(struct eyes_link *e, const struct eyes_message *msg)
         case EYES_PROCESS:
                 input.kind = INPUT_PROCESS;
                 eyes_facts_process(&msg->process, &input.process);
+                input.process.room_bytes = e->host.room_of(e->host.ctx, msg->process.pid);
                 e->host.submit(e->host.ctx, &input);
                 break;
         case EYES_READING:

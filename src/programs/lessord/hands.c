@@ -8,6 +8,8 @@
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/launcher.h"
 #include "programs/lessord/libexec.h"
+#include "programs/lessord/lost_order.h"
+#include "programs/lessord/records.h"
 
 #define SYSTEM_SOCKET "/run/lessor/warden.sock"
 
@@ -79,13 +81,22 @@ static enum hand_why why_of(enum warden_why why)
         return HAND_WHY_OTHER;
 }
 
-/* "Lost" is not known to have been tried: it counts as what could not be (a second SIGTERM harms nobody). What did not end
- * is the one thing that was tried and went wrong. */
-static enum outcome outcome_of(enum warden_result result, enum warden_why why)
+static bool parks(enum hand_verb verb)
 {
-        if (result == WARDEN_DONE)
+        return verb >= HAND_LOCK && verb < HAND_VERB_N;
+}
+
+/*
+ * Of a signal "lost" is not known to have been tried: it counts as what could not be (a second SIGTERM harms nobody), and what
+ * did not end is the one thing that was tried and went wrong. Parking keeps the hands' word: failed is final there.
+ */
+static enum outcome outcome_of(enum hand_verb verb, const struct warden_answer *a)
+{
+        if (a->result == WARDEN_DONE)
                 return OUTCOME_DONE;
-        return result == WARDEN_FAILED && why == WARDEN_WHY_UNKILLABLE ? OUTCOME_FAILED : OUTCOME_BLOCKED;
+        if (a->result == WARDEN_FAILED && (parks(verb) || a->why == WARDEN_WHY_UNKILLABLE))
+                return OUTCOME_FAILED;
+        return OUTCOME_BLOCKED;
 }
 
 static struct hands_order *find_order(struct hands *h, uint64_t id)
@@ -96,31 +107,118 @@ static struct hands_order *find_order(struct hands *h, uint64_t id)
         return NULL;
 }
 
-static void on_outcome(void *ctx, uint64_t order_id, enum warden_result result, enum warden_why why, int error)
+/* One of a daemon before this one, whose process the world still waits for. */
+static bool find_in_world(const struct world *w, uint64_t id, struct hands_order *ret)
+{
+        for (uint32_t i = 0; i < w->n_processes; i++) {
+                const struct process *p = &w->processes[i];
+                if (p->order_id != id)
+                        continue;
+                const struct lease *lease =
+                        p->lease.index < w->n_leases ? &w->leases[p->lease.index] : NULL; /* only for its id */
+                *ret = (struct hands_order){ .id = id,
+                                             .lease_id = lease ? lease->id : 0,
+                                             .process = p->identity,
+                                             .verb = lost_order_verb((enum member_step) p->member) };
+                return true;
+        }
+        return false;
+}
+
+static void submit_outcome(struct daemon *d, const struct hands_order *order, const struct hand_outcome *outcome)
+{
+        struct input input = { .kind = INPUT_OUTCOME, .outcome = *outcome };
+
+        input.outcome.order_id = order->id;
+        input.outcome.lease_id = order->lease_id;
+        input.outcome.process = order->process;
+        daemon_submit(d, &input);
+}
+
+static void on_outcome(void *ctx, const struct warden_answer *a)
 {
         struct daemon *d = ctx;
-        struct hands_order *order = find_order(&d->hands, order_id);
-        struct input input = { .kind = INPUT_OUTCOME };
+        struct hands_order *row = find_order(&d->hands, a->order_id), order;
 
-        log_info("event=hands-outcome order=%" PRIu64 " result=%s why=%s errno=%d", order_id,
-                 warden_result_name(result), warden_why_name(why), error);
-        if (!order) { /* of a daemon before this one: its core has gone on by time */
-                hands_link_settled(d->hands.link, order_id);
+        log_info("event=hands-outcome order=%" PRIu64 " result=%s why=%s errno=%d driver_code=%u took_ms=%u",
+                 a->order_id, warden_result_name(a->result), warden_why_name(a->why), a->error, a->driver_code,
+                 a->duration_ms);
+        if (row) {
+                order = *row;
+                *row = (struct hands_order){ 0 };
+        } else if (!find_in_world(d->world, a->order_id, &order)) { /* its core has gone on by time */
+                hands_link_settled(d->hands.link, a->order_id);
                 return;
         }
-        input.outcome = (struct hand_outcome){ .order_id = order_id,
-                                               .lease_id = order->lease_id,
-                                               .process = order->process,
-                                               .outcome = (uint8_t) outcome_of(result, why),
-                                               .why = (uint8_t) why_of(why) };
-        *order = (struct hands_order){ 0 };
-        daemon_submit(d, &input);
+        if (parks(order.verb) && a->why == WARDEN_WHY_LOST && find_in_world(d->world, a->order_id, &order)) {
+                hands_link_settled(d->hands.link, a->order_id);
+                d->hands.resolve = true; /* the record tells more */
+                hands_resolve(d);
+                return;
+        }
+        facts_heard(d, a->why);
+        submit_outcome(d, &order,
+                       &(struct hand_outcome){ .outcome = (uint8_t) outcome_of(order.verb, a),
+                                               .why = (uint8_t) why_of(a->why),
+                                               .host_bytes = a->host_bytes });
+}
+
+/* ---- orders that nobody knows any more ---- */
+
+static bool outcome_waits(const struct daemon *d, uint64_t order_id)
+{
+        for (size_t i = 0; i < d->inputs.n; i++)
+                if (d->inputs.items[i].kind == INPUT_OUTCOME && d->inputs.items[i].outcome.order_id == order_id)
+                        return true;
+        return false;
+}
+
+static bool is_known(const struct daemon *d, uint64_t order_id)
+{
+        return (d->hands.link && hands_link_knows(d->hands.link, order_id)) || outcome_waits(d, order_id);
+}
+
+bool hands_work_on(const struct daemon *d, struct identity who)
+{
+        const struct process *p = world_process_find(d->world, who);
+        return p && p->order_id != 0 && is_known(d, p->order_id);
+}
+
+static void resolve_one(struct daemon *d, const struct process *p)
+{
+        struct hand_outcome outcome = { 0 };
+        struct hands_order order;
+
+        if (p->order_id == 0 || is_known(d, p->order_id) || !find_in_world(d->world, p->order_id, &order))
+                return;
+        records_judge(d, order.verb, p->identity, &outcome);
+        log_warning("event=order-lost order=%" PRIu64 " pid=%u verb=%s record_says=%s why=%s", order.id,
+                    p->identity.pid, hand_verb_name(order.verb), outcome_name((enum outcome) outcome.outcome),
+                    hand_why_name((enum hand_why) outcome.why));
+        submit_outcome(d, &order, &outcome);
+}
+
+/*
+ * Not before the world is what the disk has: an order of a batch that is being written has not been given yet, and would pass
+ * for one that was lost. The records first: what they say is how things stand.
+ */
+void hands_resolve(struct daemon *d)
+{
+        if (!d->hands.resolve || !hands_are_up(d) || d->store_failed || !turn_is_settled(d))
+                return;
+        d->hands.resolve = false;
+        records_tell(d);
+        for (uint32_t i = 0; i < d->world->n_processes; i++)
+                resolve_one(d, &d->world->processes[i]);
 }
 
 static void on_state(void *ctx, bool up, const char *words)
 {
         struct daemon *d = ctx;
 
+        d->hands.resolve = up;
+        facts_look_soon(d);
+        hands_resolve(d);
         if (d->hands.told && d->hands.was_up == up)
                 return;
         d->hands.told = true;
@@ -167,15 +265,34 @@ static enum warden_verb verb_of(enum hand_verb verb)
         return WARDEN_VERB_NONE;
 }
 
-static void blocked(struct daemon *d, const struct action *a)
+static void blocked(struct daemon *d, const struct action *a, enum hand_why why)
 {
-        struct input input = { .kind = INPUT_OUTCOME,
-                               .outcome = { .order_id = a->id,
-                                            .lease_id = a->lease_id,
-                                            .process = a->process,
-                                            .outcome = OUTCOME_BLOCKED,
-                                            .why = HAND_WHY_AWAY } };
-        daemon_submit(d, &input);
+        const struct hands_order order = { .id = a->id, .lease_id = a->lease_id, .process = a->process };
+
+        submit_outcome(d, &order, &(struct hand_outcome){ .outcome = OUTCOME_BLOCKED, .why = (uint8_t) why });
+}
+
+/* What only an order that parks says. False: its device has no uuid that the driver could be told. */
+static bool add_parking(const struct daemon *d, const struct action *a, struct warden_order *order)
+{
+        const struct lease *lease = world_lease_by_id(d->world, a->lease_id);
+        uint64_t deadline_ms = a->wait_ms ? a->wait_ms : d->conf.core.lock_ms;
+
+        if (a->device >= d->world->n_devices ||
+            !record_uuid_parse(d->world->devices[a->device].uuid, order->device_uuid))
+                return false;
+        order->lease_id = a->lease_id;
+        order->bytes = a->bytes;
+        if (a->hand == HAND_RESTORE)
+                order->used_at_most_bytes = a->limit_bytes;
+        if (a->hand == HAND_LOCK || a->hand == HAND_HOLD)
+                order->deadline_ms =
+                        deadline_ms < WARDEN_DEADLINE_MOST_MS ? (uint32_t) deadline_ms : WARDEN_DEADLINE_MOST_MS;
+        if (a->no_stop || (lease && lease->no_stop))
+                order->flags |= WARDEN_FLAG_NO_STOP;
+        if (lease && lease->filler)
+                order->flags |= WARDEN_FLAG_FILLER;
+        return true;
 }
 
 void hands_act(struct daemon *d, const struct action *a)
@@ -195,10 +312,21 @@ void hands_act(struct daemon *d, const struct action *a)
         struct hands_order *row = find_order(h, 0);
 
         if (!h->link || !row) {
-                blocked(d, a);
+                blocked(d, a, h->link ? HAND_WHY_RATE : HAND_WHY_AWAY);
                 return;
         }
-        *row = (struct hands_order){ .id = a->id, .lease_id = a->lease_id, .process = a->process };
+        if (parks((enum hand_verb) a->hand)) {
+                order.pidfd_inode =
+                        order.pidfd_inode ? order.pidfd_inode : parked_watch_pidfd_inode(&d->parked, a->process);
+                order.cgroup_id = 0; /* one process each */
+                if (!add_parking(d, a, &order)) {
+                        blocked(d, a, HAND_WHY_CANNOT);
+                        return;
+                }
+        }
+        *row = (struct hands_order){
+                .id = a->id, .lease_id = a->lease_id, .process = a->process, .verb = (enum hand_verb) a->hand
+        };
         hands_link_order(h->link, &order);
 }
 
@@ -251,6 +379,11 @@ int hands_start(struct daemon *d, struct error *err)
                 return r;
         hands_link_start(h->link);
         return 0;
+}
+
+bool hands_can_checkpoint(const struct daemon *d)
+{
+        return d->hands.link && (hands_link_can(d->hands.link) & WARDEN_CAN_CHECKPOINT) != 0;
 }
 
 bool hands_are_up(const struct daemon *d)

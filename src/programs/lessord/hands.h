@@ -16,12 +16,14 @@ struct hands_order {
         uint64_t id; /* 0 = an empty row */
         uint64_t lease_id;
         struct identity process;
+        enum hand_verb verb;
 };
 
 struct hands {
         struct hands_link *link; /* NULL: none on this machine */
         int launcher;            /* -1 = none */
         bool told, was_up;
+        bool resolve; /* they came up: orders that nobody knows any more are to be found, when the world is what the disk has */
         char words[400]; /* why there are none */
         struct hands_order orders[HANDS_ORDERS_MAX];
 };
@@ -33,6 +35,12 @@ int hands_start(struct daemon *d, struct error *err);
 void hands_act(struct daemon *d, const struct action *action);
 /* The outcomes among these inputs are in the journal. */
 void hands_settle(struct daemon *d, const struct inputs *stored);
+/* After a turn: what became of orders that were lost. */
+void hands_resolve(struct daemon *d);
+/* An order to @who is under way, or its outcome is not stepped yet. */
+bool hands_work_on(const struct daemon *d, struct identity who);
+/* They have the program for it, on a machine for it. */
+bool hands_can_checkpoint(const struct daemon *d);
 bool hands_are_up(const struct daemon *d);
 const char *hands_words(const struct daemon *d);
 void hands_stop(struct daemon *d); /* run the loop once more, then hands_free() */

@@ -72,7 +72,7 @@ static void forget(struct known_order *o)
 
 static void tell(struct hands_link *h, const struct warden_answer *a)
 {
-        h->host.on_outcome(h->host.ctx, a->order_id, a->result, a->why, a->error);
+        h->host.on_outcome(h->host.ctx, a);
 }
 
 static void refuse(struct hands_link *h, uint64_t id, enum warden_why why)
@@ -479,6 +479,14 @@ void hands_link_stop(struct hands_link *h)
 void hands_link_free(struct hands_link *h)
 {
         free(h);
+}
+
+bool hands_link_knows(const struct hands_link *h, uint64_t order_id)
+{
+        for (size_t i = 0; order_id != 0 && i < HANDS_ORDERS_MAX; i++)
+                if (h->orders[i].id == order_id)
+                        return h->orders[i].state == ORDER_ASKED || h->orders[i].state == ORDER_TOLD;
+        return false;
 }
 
 bool hands_link_is_up(const struct hands_link *h)

@@ -27,8 +27,8 @@ struct hands_link;
 /* Callbacks run on the loop; on_outcome also from within hands_link_order(), for what is refused here. */
 struct hands_host {
         void *ctx;
-        /* Once for an order. @order_id may be of an earlier daemon: who does not know it still calls hands_link_settled(). */
-        void (*on_outcome)(void *ctx, uint64_t order_id, enum warden_result result, enum warden_why why, int error);
+        /* Once for an order. It may be of an earlier daemon: who does not know it still calls hands_link_settled(). */
+        void (*on_outcome)(void *ctx, const struct warden_answer *answer);
         void (*on_state)(void *ctx, bool up, const char *words);
 };
 
@@ -55,6 +55,9 @@ void hands_link_free(struct hands_link *h);
 void hands_link_order(struct hands_link *h, const struct warden_order *order);
 /* The outcome is in the journal: the hands may forget it. After every on_outcome; not before the commit. */
 void hands_link_settled(struct hands_link *h, uint64_t order_id);
+
+/* The order is under way, or its outcome was told and is not settled yet. */
+bool hands_link_knows(const struct hands_link *h, uint64_t order_id);
 
 bool hands_link_is_up(const struct hands_link *h);
 /* For status and doctor: "lessor-warden 0.1.0", or why it is away. */

@@ -33,6 +33,8 @@ static int api_submit(void *ctx, const struct input *input, struct error *err)
 {
         struct daemon *d = ctx;
 
+        if (d->finish.begun && (input->kind == INPUT_REQUEST || input->kind == INPUT_PARK))
+                return error_set(err, EAGAIN, "lessord is being stopped; ask the next one");
         if (d->store_failed && input_is_refusable(input))
                 return error_set(err, d->store_code == ENOSPC ? ENOSPC : EAGAIN, "%s", d->store_words);
         daemon_submit(d, input);
@@ -195,6 +197,19 @@ static uint64_t eyes_of_monotonic(void *ctx, uint64_t monotonic_ms)
         return world_clock_of_monotonic(&((struct daemon *) ctx)->clock, monotonic_ms);
 }
 
+static uint64_t eyes_room_of(void *ctx, uint32_t pid)
+{
+        return facts_room_of(ctx, pid);
+}
+
+static void eyes_driver_changed(void *ctx)
+{
+        struct daemon *d = ctx;
+
+        d->facts.cannot = CHECKPOINT_UNKNOWN; /* another library, perhaps */
+        facts_look_soon(d);
+}
+
 static void eyes_first_look(void *ctx)
 {
         ((struct daemon *) ctx)->ready = true; /* main.c announces it when this turn is over */
@@ -208,6 +223,8 @@ struct eyes_host host_for_eyes(struct daemon *d)
                 .submit = eyes_submit,
                 .submit_patiently = eyes_submit_patiently,
                 .of_monotonic = eyes_of_monotonic,
+                .room_of = eyes_room_of,
+                .driver_changed = eyes_driver_changed,
                 .first_look = eyes_first_look,
         };
 }

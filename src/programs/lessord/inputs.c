@@ -12,6 +12,7 @@ bool input_is_refusable(const struct input *input)
         switch ((enum input_kind) input->kind) {
         case INPUT_REQUEST:
         case INPUT_CHANGE:
+        case INPUT_PARK:
                 return true;
         case INPUT_ACTIVATE:
         case INPUT_RENEW:
@@ -28,6 +29,8 @@ bool input_is_refusable(const struct input *input)
         case INPUT_OWNER_ENDED:
         case INPUT_RESTART:
         case INPUT_OUTCOME:
+        case INPUT_HOST:
+        case INPUT_RECORD:
         case INPUT_KIND_N:
                 break;
         }

@@ -24,6 +24,7 @@
 #include "programs/lessord/libexec.h"
 #include "programs/lessord/notify.h"
 #include "programs/lessord/options.h"
+#include "programs/lessord/records.h"
 #include "senses/proc.h"
 
 enum {
@@ -241,12 +242,7 @@ static void on_turn(uv_check_t *check)
 
 static void on_signal(uv_signal_t *signal_handle, int number)
 {
-        struct daemon *d = signal_handle->data;
-
-        log_info("event=stopping signal=%d", number);
-        notify_service_manager("STOPPING=1");
-        d->stopping = true;
-        uv_stop(&d->loop);
+        finish_begin(signal_handle->data, number);
 }
 
 static int start(struct daemon *d, struct error *err)
@@ -288,9 +284,13 @@ static int start(struct daemon *d, struct error *err)
                 return r;
         owners_init(&d->owners, OWNERS_OF_LEASES, &d->loop, &d->processes, owner_submit, d);
         owners_init(&d->roots, ROOTS_OF_LEASES, &d->loop, &d->processes, owner_submit, d);
+        parked_watch_init(&d->parked, &d->loop, &d->processes, owner_submit, d);
+        looks_start(d);
+        facts_start(d);
         log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
                  d->world->n_leases, (unsigned long long) restored.n_records);
         tell_what_changed(d, &restored);
+        records_tell(d); /* also where the journal knows nothing of them */
         turn_run(d);
         eyes_link_start(d->eyes);
         return 0;
@@ -315,6 +315,9 @@ static void close_daemon(struct daemon *d)
         hands_stop(d);
         owners_close(&d->owners);
         owners_close(&d->roots);
+        parked_watch_close(&d->parked);
+        facts_stop(d);
+        looks_stop(d);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
                 uv_close(handles[i], NULL);
         writer_finish(d->writer); /* a snapshot may have been due behind that */

@@ -54,8 +54,7 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
                         tell_gone(w->owners, w->who, w->owners->lease_id[row], END_OWNER_EXITED);
 }
 
-/* 1: gone; 0: held by a pidfd of exactly this process; negative errno: could not be tried. */
-static int hold(const struct owners *o, struct identity who, int *ret_pidfd)
+int owners_hold(const struct process_source *processes, struct identity who, int *ret_pidfd)
 {
         uint64_t ticks = 0;
         int pidfd = -1;
@@ -68,7 +67,7 @@ static int hold(const struct owners *o, struct identity who, int *ret_pidfd)
         if (r < 0)
                 return r;
         /* The pidfd first, then the start time: if it matches, the pidfd is of that process. */
-        r = process_start_ticks(o->processes, who.pid, &ticks);
+        r = process_start_ticks(processes, who.pid, &ticks);
         if (r == 0 && ticks == who.start_ticks && !process_is_dead(pidfd)) {
                 *ret_pidfd = pidfd;
                 return 0;
@@ -117,7 +116,7 @@ static struct owner_watch *add(struct owners *o, struct identity who, int *ret_s
                 o->watches = grown;
                 o->cap_watches = cap;
         }
-        *ret_state = hold(o, who, &pidfd);
+        *ret_state = owners_hold(o->processes, who, &pidfd);
         if (*ret_state != 0)
                 return NULL;
 

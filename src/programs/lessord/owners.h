@@ -39,4 +39,6 @@ void owners_init(struct owners *o, enum owners_role role, uv_loop_t *loop, const
 void owners_sync(struct owners *o, const struct world *world, enum end_reason end);
 /* The inode of the pidfd that holds this process; 0 = none does. Unique where the kernel is 6.9 or newer (failures F48). */
 uint64_t owners_pidfd_inode(const struct owners *o, struct identity who);
+/* 1: gone; 0: held by a pidfd of exactly this process; negative errno: could not be tried. */
+int owners_hold(const struct process_source *processes, struct identity who, int *ret_pidfd);
 void owners_close(struct owners *o); /* closes the handles; the loop has to run once more */

@@ -13,13 +13,14 @@ bool pace_somebody_waits(const struct world *w)
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 uint8_t state = w->leases[i].state;
                 if (w->lease_ids[i] != 0 &&
-                    (state == LEASE_QUEUED || state == LEASE_GRANTED || state == LEASE_DRAINING))
+                    (state == LEASE_QUEUED || state == LEASE_GRANTED || state == LEASE_DRAINING ||
+                     state == LEASE_ASKING || state == LEASE_THAWING))
                         return true;
         }
         return false;
 }
 
-static bool has_leases(const struct world *w)
+bool pace_has_leases(const struct world *w)
 {
         for (uint32_t i = 0; i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0)
@@ -30,7 +31,7 @@ static bool has_leases(const struct world *w)
 static uint64_t wanted_interval_ms(const struct daemon *d)
 {
         return pace_somebody_waits(d->world) ? d->conf.poll_busy_ms
-               : has_leases(d->world)        ? d->conf.poll_ms
+               : pace_has_leases(d->world)   ? d->conf.poll_ms
                                              : d->conf.poll_idle_ms;
 }
 
@@ -51,14 +52,14 @@ static void on_tick(uv_timer_t *timer)
                 return;
         }
         eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d));
-        if (!has_leases(d->world))
+        if (!pace_has_leases(d->world))
                 (void) uv_timer_stop(&d->tick);
         if (d->inputs.n == 0 && journal_wants_tidying(d->journal)) {
                 writer_order(d->writer, WRITER_TIDY);
                 daemon_submit(d, &tick);
                 return;
         }
-        if (d->owners.incomplete || d->roots.incomplete)
+        if (d->owners.incomplete || d->roots.incomplete || d->parked.incomplete)
                 turn_watch_processes(d, END_OWNER_EXITED);
         daemon_submit(d, &tick);
 }
@@ -70,7 +71,7 @@ void pace_set(struct daemon *d)
 
         if (d->eyes_ms == 0 || ms < d->eyes_ms)
                 eyes_link_interval(d->eyes, d->eyes_ms = ms);
-        if (!uv_is_active((uv_handle_t *) &d->tick) && (has_leases(d->world) || ms != d->eyes_ms))
+        if (!uv_is_active((uv_handle_t *) &d->tick) && (pace_has_leases(d->world) || ms != d->eyes_ms))
                 (void) uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
 }
 

@@ -143,6 +143,7 @@ int reload_now(struct daemon *d, struct error *err)
         conf_fini(&old);
         input.config = d->conf.core;
         daemon_submit(d, &input);
+        facts_look_soon(d);
         reload_accept(d);
         log_info("event=reloaded path=\"%s\"", d->conf_path);
         return 0;

@@ -246,8 +246,8 @@ static void order_looks(struct daemon *d)
 {
         for (size_t i = 0; i < d->batch.n; i++) {
                 const struct action *a = &d->batch.items[i];
-                if (a->kind == ACTION_READ && a->device < d->world->n_devices)
-                        eyes_link_read(d->eyes, d->world->devices[a->device].uuid);
+                if (a->kind == ACTION_READ)
+                        looks_order(d, a->device, a->wait_ms);
         }
 }
 
@@ -277,6 +277,7 @@ void turn_watch_processes(struct daemon *d, enum end_reason end)
 {
         owners_sync(&d->roots, d->world, end);
         owners_sync(&d->owners, d->world, end);
+        parked_watch_sync(&d->parked, d->world);
 }
 
 static void snapshot_when_due(struct daemon *d)
@@ -311,6 +312,8 @@ static void batch_stored(struct daemon *d)
         hands_settle(d, &d->taken);
         act(d);
         inputs_clear(&d->taken);
+        hands_resolve(d);
+        finish_look(d);
         snapshot_when_due(d);
         if (!d->stopping)
                 pace_set(d);
