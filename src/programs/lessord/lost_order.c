@@ -63,15 +63,15 @@ static void say(struct hand_outcome *ret, enum outcome outcome, enum hand_why wh
 /* Begun, and not said how it ended: the driver may have done it or not. */
 static bool in_the_middle(enum hand_verb verb, enum member_step at)
 {
-        return lost_order_verb(at) == (verb == HAND_HOLD ? HAND_LOCK : verb);
+        return lost_order_verb(at) == verb;
 }
 
 static bool came_of_it(enum hand_verb verb, enum member_step at)
 {
         switch (verb) {
         case HAND_LOCK:
-        case HAND_HOLD:
-                return at == MEMBER_LOCKED;
+        case HAND_HOLD: /* it may be locked: only who is taken for that is let go, and the hands ask the driver first */
+                return at == MEMBER_LOCKED || at == MEMBER_LOCKING;
         case HAND_CHECKPOINT:
                 return at == MEMBER_CHECKPOINTED || at == MEMBER_STOPPED;
         case HAND_STOP:

@@ -35,12 +35,20 @@ struct tell {
         uint32_t n;
 };
 
+/* In the middle of a lock, or of letting go: the hands ask the driver before their next step, so it is taken for locked. */
+static enum member_step step_told(enum record_step at)
+{
+        enum member_step step = lost_order_member(at);
+
+        return step == MEMBER_LOCKING || step == MEMBER_UNLOCKING ? MEMBER_LOCKED : step;
+}
+
 static void tell_one(struct daemon *d, struct identity who, const struct record *record)
 {
         struct input input = { .kind = INPUT_RECORD,
                                .record = { .process = who,
                                            .uid = record->uid,
-                                           .member = (uint8_t) lost_order_member(record->step),
+                                           .member = (uint8_t) step_told(record->step),
                                            .no_stop = (record->flags & WARDEN_FLAG_NO_STOP) != 0,
                                            .lease_id = record->lease_id,
                                            .bytes = record->bytes,
