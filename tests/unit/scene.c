@@ -125,14 +125,32 @@ static void read_device(struct scene *s, uint32_t device)
         step_alone(s, &input);
 }
 
+static void show_hands(struct scene *s)
+{
+        if (!s->hands || s->hands_work)
+                return;
+        s->hands_work = true;
+        while (s->n_done < s->n_log) {
+                struct action a = s->log[s->n_done++];
+                if (a.kind == ACTION_HAND)
+                        s->hands(s, &a);
+        }
+        s->hands_work = false;
+}
+
 /* Answers the orders to look that are in the log from @since on, and those that follow from the answers. */
 static void answer_looks(struct scene *s, size_t since)
 {
+        show_hands(s);
         for (int round = 0; !s->eyes_closed; round++) {
                 bool asked[SCENE_DEVICES_MAX] = { false };
                 bool any = false;
                 for (size_t i = since; i < s->n_log; i++)
-                        if (s->log[i].kind == ACTION_READ && s->log[i].device < s->n_cards)
+                        if (s->log[i].kind != ACTION_READ || s->log[i].device >= s->n_cards)
+                                continue;
+                        else if (s->log[i].wait_ms != 0 && round > 1)
+                                s->soon |= UINT32_C(1) << s->log[i].device; /* time has to pass first */
+                        else
                                 asked[s->log[i].device] = any = true;
                 if (!any)
                         return;
@@ -142,7 +160,17 @@ static void answer_looks(struct scene *s, size_t since)
                 for (uint32_t d = 0; d < s->n_cards; d++)
                         if (asked[d])
                                 read_device(s, d);
+                show_hands(s);
         }
+}
+
+/* The last action of @since … that has @token. */
+static void take_answer(struct scene *s, size_t since, uint64_t token)
+{
+        memset(&s->answer, 0, sizeof(s->answer));
+        for (size_t i = since; i < s->n_log; i++)
+                if (s->log[i].token == token)
+                        s->answer = s->log[i];
 }
 
 void scene_step(struct scene *s, struct input *input)
@@ -248,8 +276,22 @@ uint64_t scene_s(const struct scene *s)
         return (s->now_ms - SCENE_START_MS) / 1000;
 }
 
+void scene_step_for(struct scene *s, struct input *input, uint64_t token)
+{
+        size_t since = s->n_log;
+
+        step_alone(s, input);
+        take_answer(s, since, token);
+        answer_looks(s, since);
+}
+
 void scene_tick(struct scene *s)
 {
+        for (uint32_t d = 0; d < s->n_cards && !s->eyes_closed; d++)
+                if (s->soon & UINT32_C(1) << d) {
+                        s->soon &= ~(UINT32_C(1) << d);
+                        scene_look_at(s, d);
+                }
         struct input input = { .kind = INPUT_TICK };
 
         scene_step(s, &input);
@@ -286,6 +328,8 @@ static void fill_request(struct scene *s, struct request *r, const struct ask *a
         r->kill_at_end = ask->kill_at_end;
         r->kill_left = ask->kill_left;
         r->exclusive = ask->exclusive;
+        r->filler = ask->filler;
+        r->no_stop = ask->no_stop;
         r->learned = ask->learned;
         r->quota = ask->quota;
         r->priority = ask->priority ? ask->priority : PRIORITY_NORMAL;
@@ -349,15 +393,6 @@ uint64_t scene_adopt(struct scene *s, struct ask ask)
         input.request.adopt = true;
         input.request.binding.root = input.request.binding.owner;
         return ask_core(s, &input);
-}
-
-/* The last action of @since … that has @token. */
-static void take_answer(struct scene *s, size_t since, uint64_t token)
-{
-        memset(&s->answer, 0, sizeof(s->answer));
-        for (size_t i = since; i < s->n_log; i++)
-                if (s->log[i].token == token)
-                        s->answer = s->log[i];
 }
 
 static void call(struct scene *s, enum input_kind kind, struct lease_call *c)
@@ -482,6 +517,11 @@ static struct scene_row *row_find(struct scene *s, uint32_t pid, uint32_t device
                 if (s->rows[i].identity.pid == pid && s->rows[i].device == device)
                         return &s->rows[i];
         return NULL;
+}
+
+struct scene_row *scene_row(struct scene *s, uint32_t pid, uint32_t device)
+{
+        return row_find(s, pid, device);
 }
 
 static void rows_drop(struct scene *s, uint32_t pid)

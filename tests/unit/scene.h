@@ -77,7 +77,12 @@ struct scene {
         struct action *log; /* every action since the beginning */
         size_t n_log, n_log_max;
         struct action answer; /* to the last request or call */
-        uint8_t *ended;       /* by lease id: how often it ended */
+        void (*hands)(struct scene *s,
+                      const struct action *order); /* carries orders out (scene_park.h); NULL: nobody does */
+        size_t n_done;                             /* of the log: what it has been shown */
+        bool hands_work;
+        uint32_t soon;  /* devices to be looked at a little later (bits) */
+        uint8_t *ended; /* by lease id: how often it ended */
 };
 
 /* What somebody asks for. Zero means the ordinary: P3, uid 1000, collected at once, a process of its own. */
@@ -90,7 +95,8 @@ struct ask {
         uint64_t wait_s;
         uint64_t ttl_s; /* a heartbeat lease with this TTL */
         uint32_t quota; /* row of the asker's */
-        bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection, learned;
+        bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection, learned, filler,
+                no_stop;
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */
         uint32_t pid;          /* the owner's; 0 = a new one */
         uint64_t cgroup_id;
@@ -105,6 +111,8 @@ void scene_end(struct scene *s);
 
 /* One input at the scene's time, and what follows from it (looks that were ordered, unless the eyes are closed). */
 void scene_step(struct scene *s, struct input *input);
+/* The same for a call that is answered by @token; the answer stays in s->answer. */
+void scene_step_for(struct scene *s, struct input *input, uint64_t token);
 
 uint32_t scene_device(struct scene *s, uint64_t total_bytes); /* found and read once; its index */
 void scene_device_health(struct scene *s, uint32_t device, enum device_health health);
@@ -142,6 +150,7 @@ uint32_t scene_owner(struct scene *s, uint64_t lease_id); /* pid */
 uint32_t scene_process(struct scene *s, uint32_t pid, uint32_t parent_pid,
                        uint64_t cgroup_id); /* facts; 0 = a new pid */
 uint32_t scene_process_of(struct scene *s, uint32_t uid, uint32_t pid, uint32_t parent_pid, uint64_t cgroup_id);
+struct scene_row *scene_row(struct scene *s, uint32_t pid, uint32_t device); /* NULL = nothing there */
 void scene_process_uses(struct scene *s, uint32_t pid, uint32_t device, uint64_t bytes,
                         uint32_t flags);                             /* and a look */
 void scene_uses(struct scene *s, uint64_t lease_id, uint64_t bytes); /* its owner's process, where it was granted */

@@ -1,0 +1,824 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Off a device and back, step by step: the worked examples D1 … D8 and C14 of the rules, the defects that the field knew before, and
+ * what goes wrong on the way.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "arbiter/park.h"
+#include "arbiter/reclaim.h"
+#include "scene_park.h"
+
+#define COOPERATE WAY_OUT_BIT(WAY_OUT_COOPERATE)
+#define CHECKPOINT WAY_OUT_BIT(WAY_OUT_CHECKPOINT)
+#define RESTART WAY_OUT_BIT(WAY_OUT_RESTART)
+#define KILL WAY_OUT_BIT(WAY_OUT_KILL)
+
+static uint64_t works(struct scene *s, struct ask ask)
+{
+        uint64_t id = scene_request(s, ask);
+
+        assert_runs(s, id);
+        scene_uses(s, id, ask.bytes);
+        scene_lease(s, id)->granted_ms -= HOURS(10);
+        return id;
+}
+
+static uint64_t filler(struct scene *s, uint64_t bytes, const char *consumer)
+{
+        return works(s,
+                     (struct ask){
+                             .bytes = bytes, .priority = 5, .uid = ALICE, .consumer = consumer, .proven = CHECKPOINT });
+}
+
+static uint64_t ask_2(struct scene *s, uint64_t bytes)
+{
+        return scene_request(s, (struct ask){ .bytes = bytes, .priority = 2, .uid = BOB });
+}
+
+static uint64_t claimed(const struct scene *s)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < s->world->n_holders; i++)
+                if (s->world->holders[i].kind == HOLDER_CLAIM)
+                        sum += s->world->holders[i].reserved_bytes;
+        return sum;
+}
+
+static uint64_t reserved_by(struct scene *s, uint64_t id)
+{
+        return world_holder_get(s->world, scene_lease(s, id)->holder)->reserved_bytes;
+}
+
+static uint32_t strikes(struct scene *s, uint64_t id, enum way_out_kind way)
+{
+        return scene_lease(s, id)->park.strikes[way];
+}
+
+static uint32_t pid_of(struct scene *s, uint64_t id)
+{
+        return scene_owner(s, id);
+}
+
+/* The card shows it only little by little, as cards do. */
+static void shows(struct scene *s, uint64_t id, uint64_t bytes)
+{
+        scene_process_uses(s, pid_of(s, id), scene_lease(s, id)->device, bytes, ROW_USED_KNOWN | ROW_COMPUTE);
+}
+
+/* ---- the whole way ---- */
+
+static void filler_gives_way_to_interactive_work_and_comes_back_by_itself(void **state)
+{
+        (void) state;
+        struct scene s;
+        char orders[32];
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f.py");
+        size_t since = s.n_log;
+        uint64_t urgent = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 1);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_runs(&s, urgent);
+        assert_rule(*scene_last(&s, urgent, ACTION_GRANTED), RULE_RECLAIMED);
+        assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), "LCS");
+        assert_bytes(s.world->ledger_charged_bytes, GiB(20));
+        assert_bytes(scene_free(&s, card), GiB(10));
+        assert_int_equal(scene_lease(&s, f)->park.for_lease_id, urgent);
+
+        scene_uses(&s, urgent, GiB(14));
+        scene_tick_to_s(&s, 30);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_process_ends(&s, pid_of(&s, urgent));
+        scene_release(&s, urgent);
+        scene_tick_to_s(&s, 32);
+        assert_runs(&s, f);
+        assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), "LCSRU");
+        assert_bytes(s.world->ledger_charged_bytes, 0);
+        assert_bytes(reserved_by(&s, f), GiB(20));
+        assert_bytes(scene_free(&s, card), GiB(4));
+        scene_end(&s);
+}
+
+static void D1_reservation_shrinks_by_exactly_what_the_claim_gains(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_lies(&s, true); /* its memory goes little by little */
+        uint64_t p2 = ask_2(&s, GiB(14));
+        assert_bytes(claimed(&s), GiB(4));
+        assert_bytes(scene_free(&s, card), 0);
+        static const struct {
+                uint64_t used, claim, reserved;
+        } rows[] = { { GiB(20), GiB(4), GiB(20) }, { GiB(12), GiB(12), GiB(12) }, { GiB(11), GiB(13), GiB(11) } };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                shows(&s, f, rows[i].used);
+                assert_bytes(claimed(&s), rows[i].claim);
+                assert_bytes(reserved_by(&s, f), rows[i].reserved);
+                assert_bytes(scene_free(&s, card), 0);
+                uint64_t other = scene_request(&s, (struct ask){ .bytes = MiB(1), .no_wait = true, .priority = 2 });
+                assert_int_equal(other, 0); /* nobody else gets a byte */
+        }
+        scene_process_vanishes(&s, pid_of(&s, f));
+        assert_state(&s, f, LEASE_PARKED);
+        assert_bytes(reserved_by(&s, f), 0);
+        assert_runs(&s, p2);
+        assert_bytes(claimed(&s), 0);
+        assert_bytes(scene_free(&s, card), GiB(10));
+        scene_end(&s);
+}
+
+static void D2_what_it_never_took_goes_to_the_claim_first(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_uses(&s, f, GiB(12));
+        scene_next(&s, HAND_STOP, 1, OUTCOME_NONE, HAND_WHY_NONE); /* its memory is gone, and it is not parked yet */
+        uint64_t p2 = ask_2(&s, GiB(22));
+        scene_look(&s);
+        assert_bytes(claimed(&s), GiB(16));
+        assert_bytes(scene_free(&s, card), 0);
+        assert_state(&s, f, LEASE_ASKING);
+        scene_answers_late(&s, HAND_STOP);
+        scene_tick_to_s(&s, 1);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_runs(&s, p2);
+        assert_bytes(scene_free(&s, card), GiB(2));
+        scene_end(&s);
+}
+
+static void D4_a_return_needs_its_bytes_and_some_slack(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, TENTHS(2400)); /* one factor for all figures: 24 is 2400 */
+        scene_hands(&s);
+        scene_host(&s, TENTHS(9000), TENTHS(8000), false);
+        s.config.ledger_cap_bytes = TENTHS(4000);
+        s.config.over_use_bytes = TENTHS(1000);
+        scene_config(&s);
+        uint64_t f = filler(&s, TENTHS(2000), "f");
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 1);
+        assert_state(&s, f, LEASE_PARKED);
+        uint64_t slack = TENTHS(2400) / 1000 * 20;
+        uint64_t in_the_way = works(&s, (struct ask){ .bytes = TENTHS(400) - slack + 1, .priority = 3 });
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        scene_tick_to_s(&s, 20);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_process_ends(&s, pid_of(&s, in_the_way));
+        scene_release(&s, in_the_way);
+        (void) card;
+        scene_tick_to_s(&s, 25);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+/* The field's second defect: 20.5 into 2.5, a thousand times, and each time it counted as a failure. */
+static void D4_thaw_without_room_is_blocked_a_thousand_times_and_counts_for_nothing(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        uint64_t p2 = ask_2(&s, GiB(22));
+        scene_tick_to_s(&s, 1);
+        assert_runs(&s, p2);
+        scene_uses(&s, p2, GiB(22));
+        size_t since = s.n_log;
+        scene_tick_to_s(&s, 1001);
+        assert_state(&s, f, LEASE_PARKED);
+        for (unsigned way = 0; way < WAY_OUT_N; way++)
+                assert_int_equal(strikes(&s, f, (enum way_out_kind) way), 0);
+        assert_int_equal(scene_n_orders(&s, since, HAND_RESTORE), 0);
+        assert_int_equal(scene_count(&s, since, 0, ACTION_HAND), 0);
+        scene_end(&s);
+}
+
+/* The first defect: a plan that was made anew each second undid the park it had just finished. */
+static void D5_twelve_plans_after_a_finished_park_change_nothing(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(12), "f");
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 1);
+        assert_runs(&s, p2);
+        scene_uses(&s, p2, GiB(6)); /* what it may still take stays its own */
+        size_t since = s.n_log;
+        scene_tick_to_s(&s, 13);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_int_equal(scene_count(&s, since, 0, ACTION_HAND), 0);
+        assert_int_equal(scene_count(&s, since, 0, ACTION_PLAN), 0);
+        assert_bytes(s.world->ledger_charged_bytes, GiB(12));
+        scene_end(&s);
+}
+
+/* ---- what could not be tried, and what went wrong ---- */
+
+static void D6_blocked_changes_no_counter_and_a_lock_that_times_out_is_undone(void **state)
+{
+        (void) state;
+        struct scene s;
+        char orders[32];
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_lease(&s, f)->park.strikes[WAY_OUT_COOPERATE] = 3;
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+        size_t since = s.n_log;
+        uint64_t p2 = ask_2(&s, GiB(14));
+        assert_runs(&s, f);
+        assert_waits(&s, p2);
+        assert_int_equal(strikes(&s, f, WAY_OUT_COOPERATE), 3);
+        assert_int_equal(strikes(&s, f, WAY_OUT_CHECKPOINT), 0);
+        assert_bytes(reserved_by(&s, f), GiB(20));
+        assert_bytes(s.world->ledger_charged_bytes, 0);
+        assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), "L");
+        scene_tick_to_s(&s, 29);
+        assert_runs(&s, f); /* it is left alone for a while */
+        scene_tick_to_s(&s, 32);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_runs(&s, p2);
+        (void) card;
+        scene_end(&s);
+}
+
+static void F01_D6_failed_restore_is_final_and_nobody_is_signalled(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 1);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_next(&s, HAND_RESTORE, 1, OUTCOME_FAILED, HAND_WHY_DRIVER);
+        size_t since = s.n_log;
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        scene_tick_to_s(&s, 120);
+        assert_state(&s, f, LEASE_STUCK);
+        assert_int_equal(scene_n_orders(&s, since, HAND_RESTORE), 1);
+        assert_int_equal(scene_count(&s, since, f, ACTION_HAND), 1);
+        assert_int_equal(scene_count(&s, since, f, ACTION_STUCK), 1);
+        scene_end(&s);
+}
+
+static void F02_checkpoint_that_does_not_return_leaves_it_stuck_and_its_late_answer_is_taken_up(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_next(&s, HAND_CHECKPOINT, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 100);
+        assert_state(&s, f, LEASE_STUCK);
+        assert_waits(&s, p2);
+        assert_bytes(reserved_by(&s, f), GiB(20)); /* counted in full */
+        scene_answers_late(&s, HAND_CHECKPOINT);
+        scene_tick_to_s(&s, 102);
+        assert_runs(&s, p2); /* its memory is free after all */
+        assert_state(&s, f, LEASE_PARKED);
+        scene_process_ends(&s, pid_of(&s, p2));
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 105);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+static void F05_tree_is_locked_whole_before_anybody_is_checkpointed_or_stopped(void **state)
+{
+        (void) state;
+        struct scene s;
+        char orders[32];
+        for (int fails = 0; fails <= 1; fails++) {
+                scene_begin(&s);
+                uint32_t card = scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = filler(&s, GiB(9), "f");
+                scene_uses(&s, f, GiB(3));
+                uint32_t two = scene_process_of(&s, ALICE, 0, pid_of(&s, f), 0);
+                scene_process_uses(&s, two, card, GiB(3), ROW_USED_KNOWN | ROW_COMPUTE);
+                uint32_t three = scene_process_of(&s, ALICE, 0, pid_of(&s, f), 0);
+                scene_process_uses(&s, three, card, GiB(3), ROW_USED_KNOWN | ROW_COMPUTE);
+                if (fails) {
+                        scene_next(&s, HAND_LOCK, 1, OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+                        scene_skip(&s, HAND_LOCK, 2);
+                }
+                size_t since = s.n_log;
+                scene_says(&s, f, PARK_CALL_PARK, 0);
+                scene_tick_to_s(&s, 1);
+                assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), fails ? "LLLUU" : "LLLCCCSSS");
+                assert_state(&s, f, fails ? LEASE_ACTIVE : LEASE_PARKED);
+                assert_bytes(s.world->ledger_charged_bytes, fails ? 0 : GiB(9));
+                if (!fails) {
+                        scene_says(&s, f, PARK_CALL_THAW, 0);
+                        scene_tick_to_s(&s, 3);
+                        assert_runs(&s, f);
+                        assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), "LLLCCCSSSRRRUUU");
+                }
+                scene_end(&s);
+        }
+}
+
+static void F14_who_dies_on_the_way_is_released_once_and_not_touched_again(void **state)
+{
+        (void) state;
+        static const enum hand_verb verbs[] = { HAND_LOCK, HAND_CHECKPOINT, HAND_STOP };
+        for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = filler(&s, GiB(20), "f");
+                uint32_t pid = pid_of(&s, f);
+                scene_next(&s, verbs[i], 1, OUTCOME_NONE, HAND_WHY_NONE);
+                uint64_t p2 = ask_2(&s, GiB(14));
+                assert_state(&s, f, LEASE_ASKING);
+                scene_process_ends(&s, pid); /* in the middle of that call */
+                size_t since = s.n_log;
+                scene_owner_ended(&s, f);
+                scene_tick_to_s(&s, 40);
+                assert_gone(&s, f);
+                assert_bytes(s.world->ledger_charged_bytes, 0);
+                assert_runs(&s, p2);
+                assert_int_equal(scene_count(&s, since, f, ACTION_HAND), 0);
+                scene_end(&s);
+        }
+}
+
+static void D6_cooperation_in_vain_is_a_strike_and_then_the_next_way_out(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE | CHECKPOINT });
+        uint64_t p2 = ask_2(&s, GiB(14));
+        assert_state(&s, f, LEASE_ASKING);
+        assert_int_equal(scene_lease(&s, f)->park.way, WAY_OUT_COOPERATE);
+        scene_tick_to_s(&s, 15);
+        scene_says(&s, f, PARK_CALL_YIELDED, 0); /* and it gave nothing back */
+        assert_waits(&s, p2);
+        scene_tick_to_s(&s, 32);
+        assert_int_equal(strikes(&s, f, WAY_OUT_COOPERATE), 1);
+        assert_state(&s, f, LEASE_PARKED); /* by a checkpoint */
+        assert_int_equal(scene_lease(&s, f)->park.way, WAY_OUT_CHECKPOINT);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void D6_five_strikes_in_a_row_and_that_way_out_is_not_used_until_a_person_says_so(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE });
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 3600);
+        assert_runs(&s, f);
+        assert_waits(&s, p2);
+        assert_int_equal(strikes(&s, f, WAY_OUT_COOPERATE), 5);
+        assert_int_equal(scene_count(&s, 0, f, ACTION_ASKED), 5);
+        assert_int_equal(scene_count_rule(&s, 0, f, RULE_STRUCK_OUT), 1);
+        scene_says(&s, f, PARK_CALL_FORGIVE, 0);
+        scene_tick_to_s(&s, 3602);
+        assert_state(&s, f, LEASE_ASKING);
+        scene_yields(&s, f);
+        scene_tick_to_s(&s, 3604);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_int_equal(strikes(&s, f, WAY_OUT_COOPERATE), 0);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void C14_step_that_fails_ends_the_plan_and_what_it_parked_comes_back(void **state)
+{
+        (void) state;
+        for (int with_third = 0; with_third <= 1; with_third++) {
+                struct scene s;
+                scene_begin(&s);
+                uint32_t card = scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f1 = filler(&s, GiB(6), "1"), f2 = filler(&s, GiB(6), "2"), f3 = 0;
+                scene_cost(&s, ALICE, "1", WAY_OUT_CHECKPOINT, 1, 1);
+                scene_cost(&s, ALICE, "2", WAY_OUT_CHECKPOINT, 9, 9);
+                if (with_third) {
+                        f3 = works(&s, (struct ask){ .bytes = GiB(6), .priority = 4, .named = COOPERATE });
+                        scene_says(&s, f3, PARK_CALL_IDLE, 0);
+                        scene_tick_to_s(&s, 200);
+                }
+                (void) works(&s, (struct ask){ .bytes = with_third ? GiB(2) : GiB(8) });
+                scene_next(&s, HAND_LOCK, 1, OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+                scene_skip(&s, HAND_LOCK, 1);
+                uint64_t p2 = ask_2(&s, GiB(16));
+                scene_tick_to_s(&s, scene_s(&s) + 2);
+                assert_int_equal(strikes(&s, f2, WAY_OUT_CHECKPOINT), 0);
+                assert_int_equal(scene_count_rule(&s, 0, p2, RULE_PLAN_FAILED), 1);
+                if (with_third) {
+                        assert_state(&s, f1, LEASE_PARKED); /* for the new plan */
+                        assert_state(&s, f3, LEASE_ASKING);
+                        assert_runs(&s, f2);
+                        scene_yields(&s, f3);
+                        scene_tick_to_s(&s, 205);
+                        assert_runs(&s, p2);
+                } else {
+                        assert_runs(&s, f1);
+                        assert_runs(&s, f2);
+                        assert_waits(&s, p2);
+                        assert_bytes(scene_lease(&s, f1)->park.returned_ms, 0); /* no immunity by that */
+                        assert_bytes(scene_lease(&s, f1)->park.n_returns, 0);
+                        assert_bytes(scene_free(&s, card), GiB(4));
+                }
+                scene_end(&s);
+        }
+}
+
+static void D7_seventh_return_within_the_hour_waits_and_so_does_one_beside_a_growing_stranger(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_tick_to_s(&s, 10);
+        struct park *k = &scene_lease(&s, f)->park;
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 11);
+        for (uint64_t i = 0; i < 6; i++)
+                k->returns_ms[i] = SCENE_START_MS + SECONDS(i);
+        k->n_returns = 6;
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 3599);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_tick_to_s(&s, 3601);
+        assert_runs(&s, f);
+
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 3700);
+        assert_state(&s, f, LEASE_PARKED);
+        (void) scene_stranger(&s, card, GiB(1));
+        k->n_returns = 0;
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        assert_state(&s, f, LEASE_PARKED); /* somebody grew just now */
+        scene_tick_to_s(&s, 3701);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_tick_to_s(&s, 3703);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+static void D8_over_time_it_ranks_as_a_filler_and_goes_only_by_a_way_out_it_has(void **state)
+{
+        (void) state;
+        for (int named = 0; named <= 1; named++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t a = works(
+                        &s, (struct ask){ .bytes = GiB(20), .slot_s = 7200, .named = named ? RESTART : (uint8_t) 0 });
+                uint64_t p4 = scene_request(&s, (struct ask){ .bytes = GiB(10), .priority = 4, .wait_s = 90000 });
+                scene_tick_to_s(&s, 7199);
+                assert_runs(&s, a);
+                assert_waits(&s, p4);
+                scene_tick_to_s(&s, 7201);
+                assert_state(&s, a, named ? LEASE_ASKING : LEASE_ACTIVE);
+                scene_end(&s);
+        }
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t a = works(&s, (struct ask){ .bytes = GiB(20), .slot_s = 7200, .named = RESTART });
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(10), .priority = 5 });
+        scene_tick_to_s(&s, 7210);
+        assert_runs(&s, a); /* a filler never takes from work */
+        scene_end(&s);
+}
+
+/* ---- restart ---- */
+
+static void filler_with_restart_is_ended_by_its_client_and_started_again(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t f = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 5, .filler = true });
+        uint32_t root = scene_process(&s, 0, pid_of(&s, f), 0);
+        scene_activate(&s, f, root, 0);
+        scene_process_uses(&s, root, 0, GiB(20), ROW_USED_KNOWN | ROW_COMPUTE);
+        uint64_t p2 = ask_2(&s, GiB(14));
+        assert_state(&s, f, LEASE_ASKING);
+        assert_int_equal(scene_lease(&s, f)->park.way, WAY_OUT_RESTART);
+        scene_process_ends(&s, root);
+        assert_runs(&s, p2); /* what the card shows to be free goes to the claim, and that is all it needs */
+        assert_state(&s, f, LEASE_ASKING); /* its client has not said that it is done */
+        scene_says(&s, f, PARK_CALL_YIELDED, 0);
+        scene_tick_to_s(&s, 1);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_runs(&s, p2);
+        assert_bytes(s.world->ledger_charged_bytes, 0);
+
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 3);
+        assert_state(&s, f, LEASE_THAWING);
+        uint32_t again = scene_process(&s, 0, pid_of(&s, f), 0);
+        scene_activate(&s, f, again, 0);
+        assert_runs(&s, f);
+        assert_bytes(reserved_by(&s, f), GiB(20));
+        scene_end(&s);
+}
+
+/* ---- persons ---- */
+
+static void park_by_a_person_holds_until_the_person_ends_it(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 5000);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        scene_tick_to_s(&s, 5002);
+        assert_runs(&s, f);
+        scene_says(&s, f, PARK_CALL_PARK, 60);
+        scene_tick_to_s(&s, 5061);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_tick_to_s(&s, 5065);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+static void S12_parking_what_is_somebody_elses_is_refused_and_told(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_says_as(&s, f, PARK_CALL_PARK, 0, BOB);
+        assert_kind(s.answer, ACTION_REFUSED);
+        assert_rule(s.answer, RULE_NOT_OWNER);
+        assert_int_equal(s.answer.uid, BOB);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+static void rehearsal_proves_and_what_is_proven_needs_no_word_next_time(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t a = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .uid = ALICE, .consumer = "x.py" });
+        scene_says(&s, a, PARK_CALL_PARK, 0);
+        assert_rule(s.answer, RULE_CANNOT_PARK);
+        assert_int_equal(s.answer.why.limit, RECLAIM_NO_WAY_OUT);
+        scene_says(&s, a, PARK_CALL_REHEARSE, 0);
+        scene_tick_to_s(&s, 3);
+        assert_runs(&s, a);
+        scene_process_ends(&s, pid_of(&s, a));
+        scene_release(&s, a);
+        scene_tick_to_s(&s, 10);
+        uint64_t b = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .uid = ALICE, .consumer = "x.py" });
+        uint64_t other =
+                scene_request(&s, (struct ask){ .bytes = GiB(2), .priority = 4, .uid = BOB, .consumer = "x.py" });
+        assert_int_equal(scene_lease(&s, other)->ways.proven, 0); /* of ALICE's program nothing is known to BOB */
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 12);
+        assert_state(&s, b, LEASE_PARKED);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+/* ---- the ledger ---- */
+
+static void parked_memory_is_credited_once(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(12), "f");
+        uint64_t p2 = ask_2(&s, GiB(20));
+        scene_tick_to_s(&s, 1);
+        assert_runs(&s, p2);
+        assert_bytes(scene_free(&s, card), GiB(4)); /* not 12 more than there is */
+        scene_uses(&s, p2, GiB(20));
+        assert_bytes(scene_free(&s, card), GiB(4));
+        (void) f;
+        scene_end(&s);
+}
+
+static void ledger_swap_does_not_deadlock(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t x = works(&s, (struct ask){ .bytes = GiB(20), .uid = ALICE, .consumer = "x", .proven = CHECKPOINT });
+        uint64_t y = scene_request(&s, (struct ask){ .bytes = GiB(14),
+                                                     .priority = 2,
+                                                     .slot_s = 600,
+                                                     .uid = BOB,
+                                                     .consumer = "y",
+                                                     .proven = CHECKPOINT });
+        scene_tick_to_s(&s, 1);
+        assert_runs(&s, y);
+        scene_uses(&s, y, GiB(14));
+        assert_state(&s, x, LEASE_PARKED); /* 20 of 32: 14 more are too many */
+        scene_tick_to_s(&s, 640);          /* y is over time, and x wants back */
+        assert_runs(&s, x);
+        assert_state(&s, y, LEASE_PARKED);
+        scene_end(&s);
+}
+
+/* ---- cycles ---- */
+
+static void F04_many_cycles_in_a_row_succeed_and_nobody_stopped_is_probed(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        s.sparse_checks = true;
+        uint64_t f = filler(&s, GiB(20), "f");
+        for (unsigned i = 1; i <= 643; i++) {
+                scene_says(&s, f, PARK_CALL_REHEARSE, 0);
+                scene_tick_to_s(&s, 3 * (uint64_t) i);
+                assert_runs(&s, f);
+        }
+        assert_int_equal(scene_count(&s, 0, f, ACTION_PARKED), 643);
+        assert_int_equal(scene_count(&s, 0, f, ACTION_THAWED), 643);
+        assert_bytes(s.world->ledger_charged_bytes, 0);
+        scene_end(&s);
+}
+
+static void F11_what_is_parked_comes_back_to_an_empty_card_at_once(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t ids[3];
+        for (unsigned i = 0; i < 3; i++)
+                ids[i] = filler(&s, GiB(8), i == 0 ? "a" : i == 1 ? "b" : "c");
+        uint64_t p2 = ask_2(&s, GiB(23));
+        scene_tick_to_s(&s, 4);
+        assert_runs(&s, p2);
+        scene_tick_to_s(&s, 300);
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 302);
+        unsigned n = 0;
+        for (unsigned i = 0; i < 3; i++)
+                n += scene_lease(&s, ids[i])->state == LEASE_ACTIVE;
+        assert_true(n >= 2);
+        scene_end(&s);
+}
+
+static void F12_time_parked_is_not_charged_to_its_slot(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .slot_s = 600, .proven = CHECKPOINT });
+        scene_tick_to_s(&s, 100);
+        scene_says(&s, f, PARK_CALL_PARK, 3600);
+        scene_tick_to_s(&s, 101);
+        scene_tick_to_s(&s, 3705);
+        assert_runs(&s, f);
+        uint64_t left_ms = scene_lease(&s, f)->slot_end_ms - s.now_ms;
+        assert_true(left_ms > SECONDS(490) && left_ms <= SECONDS(501));
+        scene_end(&s);
+}
+
+static void release_of_what_is_parked_is_refused_for_nobody_could_bring_it_back(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 1);
+        scene_release(&s, f);
+        assert_rule(s.answer, RULE_IS_PARKED);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_owner_ended(&s, f); /* who waited for it is gone: it stays parked, and ends as an orphan later */
+        assert_state(&s, f, LEASE_PARKED);
+        scene_process_ends(&s, pid_of(&s, f));
+        scene_tick_to_s(&s, 3);
+        assert_gone(&s, f);
+        assert_bytes(s.world->ledger_charged_bytes, 0);
+        scene_end(&s);
+}
+
+static void lost_books_take_up_what_a_record_knows(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t before = filler(&s, GiB(20), "f");
+        uint32_t pid = pid_of(&s, before);
+        struct identity who = scene_lease(&s, before)->binding.owner;
+        scene_says(&s, before, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 1);
+        /* The same machine, and books that never heard of it. */
+        struct scene fresh;
+        scene_begin(&fresh);
+        (void) scene_device(&fresh, GiB(24));
+        fresh.hands = s.hands;
+        scene_host(&fresh, GiB(64), GiB(50), false);
+        struct input input = { .kind = INPUT_RECORD };
+        input.record = (struct park_record){
+                .process = who, .uid = ALICE, .member = MEMBER_STOPPED, .bytes = GiB(20), .host_bytes = GiB(20)
+        };
+        (void) snprintf(input.record.uuid, sizeof(input.record.uuid), "%s", scene_uuid(&fresh, card));
+        scene_step(&fresh, &input);
+        assert_bytes(fresh.world->n_leases, 1);
+        uint64_t id = fresh.world->leases[0].id;
+        scene_tick_to_s(&fresh, 3);
+        assert_runs(&fresh, id);
+        assert_bytes(fresh.world->ledger_charged_bytes, 0);
+        assert_non_null(scene_row(&fresh, pid, card));
+        scene_end(&fresh);
+        scene_end(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(filler_gives_way_to_interactive_work_and_comes_back_by_itself),
+                cmocka_unit_test(D1_reservation_shrinks_by_exactly_what_the_claim_gains),
+                cmocka_unit_test(D2_what_it_never_took_goes_to_the_claim_first),
+                cmocka_unit_test(D4_a_return_needs_its_bytes_and_some_slack),
+                cmocka_unit_test(D4_thaw_without_room_is_blocked_a_thousand_times_and_counts_for_nothing),
+                cmocka_unit_test(D5_twelve_plans_after_a_finished_park_change_nothing),
+                cmocka_unit_test(D6_blocked_changes_no_counter_and_a_lock_that_times_out_is_undone),
+                cmocka_unit_test(F01_D6_failed_restore_is_final_and_nobody_is_signalled),
+                cmocka_unit_test(F02_checkpoint_that_does_not_return_leaves_it_stuck_and_its_late_answer_is_taken_up),
+                cmocka_unit_test(F05_tree_is_locked_whole_before_anybody_is_checkpointed_or_stopped),
+                cmocka_unit_test(F14_who_dies_on_the_way_is_released_once_and_not_touched_again),
+                cmocka_unit_test(D6_cooperation_in_vain_is_a_strike_and_then_the_next_way_out),
+                cmocka_unit_test(D6_five_strikes_in_a_row_and_that_way_out_is_not_used_until_a_person_says_so),
+                cmocka_unit_test(C14_step_that_fails_ends_the_plan_and_what_it_parked_comes_back),
+                cmocka_unit_test(D7_seventh_return_within_the_hour_waits_and_so_does_one_beside_a_growing_stranger),
+                cmocka_unit_test(D8_over_time_it_ranks_as_a_filler_and_goes_only_by_a_way_out_it_has),
+                cmocka_unit_test(filler_with_restart_is_ended_by_its_client_and_started_again),
+                cmocka_unit_test(park_by_a_person_holds_until_the_person_ends_it),
+                cmocka_unit_test(S12_parking_what_is_somebody_elses_is_refused_and_told),
+                cmocka_unit_test(rehearsal_proves_and_what_is_proven_needs_no_word_next_time),
+                cmocka_unit_test(parked_memory_is_credited_once),
+                cmocka_unit_test(ledger_swap_does_not_deadlock),
+                cmocka_unit_test(F04_many_cycles_in_a_row_succeed_and_nobody_stopped_is_probed),
+                cmocka_unit_test(F11_what_is_parked_comes_back_to_an_empty_card_at_once),
+                cmocka_unit_test(F12_time_parked_is_not_charged_to_its_slot),
+                cmocka_unit_test(release_of_what_is_parked_is_refused_for_nobody_could_bring_it_back),
+                cmocka_unit_test(lost_books_take_up_what_a_record_knows),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
