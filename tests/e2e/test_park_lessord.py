@@ -255,7 +255,7 @@ def test_F02_helper_killed_in_the_middle_of_a_lock_leaves_nobody_locked(scene):
     other = scene.demand()
     until("it hangs", lambda: scene.records().get(scene.hog.pid, {}).get("step") == "locking")
     os.kill(until("the helper", lambda: helper(scene)), signal.SIGKILL)
-    seen(scene, "event=step-settled")
+    seen(scene, "event=order-lost")
     scene.place.fault("clear")
     scene.wait_state(other, "granted")
     scene.books_say_parked()
