@@ -5,6 +5,7 @@
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
 #include "arbiter/ending.h"
+#include "arbiter/hold.h"
 #include "arbiter/life.h"
 #include "arbiter/member.h"
 #include "arbiter/plan.h"
@@ -319,7 +320,7 @@ static void finish_undo(struct world *w, struct lease *lease, struct actions *ou
                 lease->park.step = PARK_UNDOING;
                 return;
         }
-        if (lease->state != LEASE_ASKING)
+        if (lease->state != LEASE_ASKING && lease->state != LEASE_HELD)
                 return; /* it became stuck on the way; only a person says that it is not */
         back_to_work(w, lease);
         park_say(w, lease, ACTION_THAWED, RULE_PARK_UNDONE, lease->park.way, out);
@@ -577,6 +578,8 @@ static void on_locked(struct world *w, struct lease *lease, struct process *p, c
                 p->program = o->program;
         if (lease->park.step == PARK_UNDOING)
                 undo_members(w, lease, out);
+        else if (locked && lease->park.step == PARK_HOLDING)
+                hold_went_on(w, lease, out);
         else if (!locked)
                 undo(w, lease, (enum hand_why) o->why, out);
         else if (!(ways_of_lease(w, lease) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && lease->park.cause == PARK_FOR_PLAN)
@@ -657,6 +660,10 @@ static void on_unlocked(struct world *w, struct lease *lease, struct process *p,
         p->device_bytes = 0;
         if (lease->park.step == PARK_UNDOING) {
                 undo_members(w, lease, out);
+                return;
+        }
+        if (lease->state == LEASE_HELD) {
+                hold_went_on(w, lease, out);
                 return;
         }
         members_count(w, lease, &m);
@@ -952,6 +959,10 @@ void park_process_ended(struct world *w, struct identity identity, struct action
         }
         if (lease->park.way != WAY_OUT_CHECKPOINT)
                 return;
+        if (lease->state == LEASE_HELD && lease->park.step != PARK_UNDOING) {
+                hold_went_on(w, lease, out);
+                return;
+        }
         if (m.n == 0 && (lease->state == LEASE_ASKING || lease->state == LEASE_STUCK)) {
                 /* Nobody is left of it: what it had comes back by itself, and its client will say that it has ended. */
                 enter(w, lease, PARK_SETTLING, settle_ms(lease->park.used_bytes));

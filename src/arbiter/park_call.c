@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 #include "arbiter/actions.h"
+#include "arbiter/admit.h"
 #include "arbiter/cost.h"
+#include "arbiter/life.h"
 #include "arbiter/member.h"
 #include "arbiter/park.h"
 #include "arbiter/reading.h"
@@ -87,6 +89,7 @@ static void call_idle(struct world *w, const struct park_call *c, struct lease *
         }
         world_holder_writing(w, h);
         h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
+        h->tells_idle = true;
         h->keep_alive_ms = idle ? c->keep_alive_ms : h->keep_alive_ms;
         world_holder_written(w, h);
         accept(w, c, lease, idle ? RULE_IDLE : RULE_BUSY, out);
@@ -192,29 +195,62 @@ static struct process *process_for_record(struct world *w, const struct park_rec
         return p ? p : world_process_put(w, &(struct process){ .identity = r->process, .uid = r->uid });
 }
 
+/* Somebody else brought it back (`lessor rescue`): it runs, and counts as what it is. */
+static void found_running(struct world *w, struct lease *lease, struct process *p, struct actions *out)
+{
+        member_leave(w, lease, p);
+        if (lease->state == LEASE_PARKED && !park_has_away(w, lease)) {
+                struct entry *e = world_entry_get(w, lease->entry);
+                if (e)
+                        admit_drop_entry(w, e);
+                thaw_begin(w, lease, out);
+        }
+        reading_outdated(w, lease->device, out);
+}
+
+/* Not off its device, only locked: it is let go at once, whatever is free. */
+static void let_go(struct world *w, struct lease *lease)
+{
+        life_change_state(w, lease, LEASE_EVENT_THAW);
+        park_reserve(w, lease, lease->bytes);
+        usage_set_held(&w->config, &w->users[lease->user], u64_add_sat(w->users[lease->user].held_bytes, lease->bytes),
+                       w->now_ms);
+        lease->park.step = PARK_UNLOCKING;
+        lease->park.again_ms = u64_max(w->now_ms, 1);
+}
+
 void park_record(struct world *w, const struct park_record *r, struct actions *out)
 {
-        struct process *p = process_for_record(w, r);
+        struct process *p = r->member == MEMBER_RUNNING ? world_process_find(w, r->process) : process_for_record(w, r);
         struct lease *lease = p ? world_lease_get(w, p->lease) : NULL;
+        bool locked = r->member == MEMBER_LOCKED || r->member == MEMBER_RESTORED;
         uint32_t device;
 
-        if (!p || p->member != MEMBER_RUNNING || p->order_id != 0)
-                return; /* remembered, and an order's outcome says the rest */
-        if (!member_is_away(r->member) && r->member != MEMBER_FAILED && r->member != MEMBER_RESTORED &&
-            r->member != MEMBER_LOCKED)
+        if (!p || p->order_id != 0)
+                return; /* an order's outcome says the rest */
+        if (r->member == MEMBER_RUNNING) {
+                if (lease && p->member != MEMBER_RUNNING)
+                        found_running(w, lease, p, out);
                 return;
+        }
+        if (p->member != MEMBER_RUNNING || (!locked && !member_is_away(r->member) && r->member != MEMBER_FAILED))
+                return; /* remembered */
         if (lease && lease->state != LEASE_PARKED)
-                return; /* under a lease that is at work: what locked it will let it go */
+                return; /* under a lease that is at work: who locked it lets it go */
         if (!lease && (!world_device_by_uuid(w, r->uuid, &device) || !(lease = lease_for_record(w, r, device))))
                 return;
 
         process_put_under(p, world_lease_ref(w, lease));
-        p->member = r->member == MEMBER_RESTORED || r->member == MEMBER_LOCKED ? MEMBER_RESTORED
-                    : r->member == MEMBER_STOPPED                              ? MEMBER_STOPPED
-                    : r->member == MEMBER_FAILED                               ? MEMBER_FAILED
-                                                                               : MEMBER_CHECKPOINTED;
+        p->member = (uint8_t) (locked                               ? MEMBER_RESTORED
+                               : r->member == MEMBER_CHECKPOINTED ||
+                                                 r->member == MEMBER_FAILED
+                                       ? r->member
+                                       : MEMBER_STOPPED);
         p->device_bytes = r->bytes;
         member_charge(w, lease, p, member_is_away(p->member) ? r->host_bytes : 0);
         park_say(w, lease, ACTION_PARKED, RULE_PARKED, WAY_OUT_CHECKPOINT, out);
-        thaw_enqueue(w, lease);
+        if (locked)
+                let_go(w, lease);
+        else
+                thaw_enqueue(w, lease);
 }

@@ -6,6 +6,7 @@
 #include "arbiter/arbiter.h"
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
+#include "arbiter/hold.h"
 #include "arbiter/life.h"
 #include "arbiter/park.h"
 #include "arbiter/plan.h"
@@ -125,6 +126,7 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
         switch ((enum input_kind) input->kind) {
         case INPUT_TICK:
                 life_tick(w, out);
+                hold_all(w, out);
                 break;
         case INPUT_CONFIG:
                 w->config = input->config;
@@ -182,6 +184,7 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 break;
         case INPUT_PARK:
                 park_step(w, &input->park, out);
+                hold_all(w, out);
                 break;
         case INPUT_RECORD:
                 park_record(w, &input->record, out);

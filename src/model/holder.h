@@ -37,6 +37,7 @@ struct holder {
         bool pinned;         /* may not be preempted; without an end it lowers the ceiling */
         bool protected;      /* may never be touched at all; lowers the ceiling */
         bool exclusive;      /* nothing is granted beside it */
+        bool tells_idle;     /* its program says when it is idle and when at work */
         bool uncollected;    /* a grant nobody has collected: a reservation with a known use of 0 */
         uint32_t device;     /* index */
         uint64_t reserved_bytes;

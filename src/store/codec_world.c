@@ -178,6 +178,7 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 200)
         F(S, BOOL, pinned, 0)                                                                                          \
         F(S, BOOL, protected, 0)                                                                                       \
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
+        F(S, SINCE, tells_idle, (4, BOOL, 0)) \
         F(S, BOOL, uncollected, 0)                                                                                     \
         F(S, BELOW32, device, DEVICES_MAX)                                                                             \
         F(S, U64, reserved_bytes, 0)                                                                                   \

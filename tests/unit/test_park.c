@@ -789,6 +789,47 @@ static void lost_books_take_up_what_a_record_knows(void **state)
         scene_end(&s);
 }
 
+/* ---- held in place ---- */
+
+static void filler_is_held_in_place_while_somebody_more_important_says_it_works(void **state)
+{
+        (void) state;
+        struct scene s;
+        char orders[32];
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        s.config.hold_in_place = true;
+        scene_config(&s);
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(8), "f");
+        uint64_t chat = works(&s, (struct ask){ .bytes = GiB(10), .priority = 2, .uid = BOB });
+        scene_tick_to_s(&s, 10);
+        assert_runs(&s, f); /* nobody knows when the other works */
+        size_t since = s.n_log;
+        scene_says(&s, chat, PARK_CALL_BUSY, 0);
+        assert_state(&s, f, LEASE_HELD);
+        assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), "H");
+        scene_tick_to_s(&s, 60);
+        assert_state(&s, f, LEASE_HELD);
+        assert_bytes(reserved_by(&s, f), GiB(8)); /* its memory is kept */
+        assert_bytes(scene_free(&s, card), GiB(6));
+        scene_says(&s, chat, PARK_CALL_IDLE, 300);
+        scene_tick_to_s(&s, 61);
+        assert_state(&s, f, LEASE_HELD);
+        scene_tick_to_s(&s, 63);
+        assert_runs(&s, f);
+        assert_string_equal(scene_orders(&s, since, orders, sizeof(orders)), "HU");
+        assert_bytes(scene_lease(&s, f)->park.n_returns, 0);
+
+        scene_says(&s, chat, PARK_CALL_BUSY, 0);
+        assert_state(&s, f, LEASE_HELD);
+        uint64_t p1 = scene_request(&s, (struct ask){ .bytes = GiB(12), .priority = 2, .uid = CAROL });
+        scene_tick_to_s(&s, 67); /* its memory is wanted: let go, and then parked */
+        assert_state(&s, f, LEASE_PARKED);
+        assert_runs(&s, p1);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -819,6 +860,7 @@ int main(void)
                 cmocka_unit_test(F12_time_parked_is_not_charged_to_its_slot),
                 cmocka_unit_test(release_of_what_is_parked_is_refused_for_nobody_could_bring_it_back),
                 cmocka_unit_test(lost_books_take_up_what_a_record_knows),
+                cmocka_unit_test(filler_is_held_in_place_while_somebody_more_important_says_it_works),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
