@@ -53,11 +53,13 @@ static void begin(struct world *w, struct lease *lease, const struct lease *for_
         lease->park.for_lease_id = for_whom->id;
         lease->park.started_ms = lease->park.step_ms = w->now_ms;
         lease->park.deadline_ms = 0;
-        for each_member (w, lease, p) {
-                const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
-                p->device_bytes = o ? o->used_bytes : 0;
-                member_order(w, lease, p, HAND_HOLD, MEMBER_LOCKING, 0, w->config.lock_ms, out);
-        }
+        for
+                each_member(w, lease, p)
+                {
+                        const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
+                        p->device_bytes = o ? o->used_bytes : 0;
+                        member_order(w, lease, p, HAND_HOLD, MEMBER_LOCKING, 0, w->config.lock_ms, out);
+                }
 }
 
 static void let_go(struct world *w, struct lease *lease, struct actions *out)
@@ -66,8 +68,8 @@ static void let_go(struct world *w, struct lease *lease, struct actions *out)
 
         lease->park.step = PARK_UNLOCKING;
         lease->park.step_ms = w->now_ms;
-        for each_member (w, lease, p)
-                if (p->member == MEMBER_LOCKED)
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
         hold_went_on(w, lease, out);
 }
@@ -88,8 +90,8 @@ void hold_went_on(struct world *w, struct lease *lease, struct actions *out)
         }
         if (lease->park.step != PARK_UNLOCKING || m.at[MEMBER_LOCKED] != 0 || m.at[MEMBER_RESTORED] != 0)
                 return;
-        for each_member (w, lease, p)
-                member_leave(w, lease, p);
+        for
+                each_member(w, lease, p) member_leave(w, lease, p);
         park_say(w, lease, ACTION_THAWED, RULE_LET_GO, WAY_OUT_CHECKPOINT, out);
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         lease->park.step = PARK_NONE;

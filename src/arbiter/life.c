@@ -373,6 +373,22 @@ void life_process_ended(struct world *w, struct identity identity, struct action
         }
 }
 
+/* Memory that grows proves work, whatever its program said; memory that stays as it is proves nothing. */
+static void watch_idle(struct world *w, struct holder *h)
+{
+        const uint64_t noise_bytes = UINT64_C(16) << 20;
+
+        if (h->idle_since_ms == 0 || !holder_reading_is_known(h))
+                return;
+        if (h->used_bytes <= h->idle_bytes + noise_bytes) {
+                h->idle_bytes = u64_min(h->idle_bytes, h->used_bytes);
+                return;
+        }
+        world_holder_writing(w, h);
+        h->idle_since_ms = 0;
+        world_holder_written(w, h);
+}
+
 void life_after_reading(struct world *w, uint32_t device, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
@@ -385,6 +401,7 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                 struct holder *h = holder_of(w, lease);
                 bool gone = false;
                 learn_use(lease, h);
+                watch_idle(w, h);
                 if (lease->state == LEASE_DRAINING) {
                         if (holder_reading_is_known(h) && h->reserved_bytes != 0) {
                                 world_holder_writing(w, h);
@@ -464,7 +481,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                 return;
         }
         tick_over_use(w, lease, out);
-        if (lease->state != LEASE_PARKED)
+        if (lease->state != LEASE_PARKED && lease->state != LEASE_THAWING) /* its slot stands still */
                 tick_slot(w, lease, out);
 }
 

@@ -913,16 +913,20 @@ void park_tick(struct world *w, struct lease *lease, struct actions *out)
                 return;
         if (k->step == PARK_OUT) {
                 bool time_is_over = k->until_ms != 0 && w->now_ms >= k->until_ms;
-                if (k->cause != PARK_BY_PERSON || k->wants_back || time_is_over)
+                if (ref_is_none(lease->entry) && (k->cause != PARK_BY_PERSON || k->wants_back || time_is_over)) {
                         thaw_enqueue(w, lease);
+                        if (!ref_is_none(lease->entry)) /* a tick that changes something says something */
+                                park_say(w, lease, ACTION_WAITING, RULE_WANTS_BACK, 0, out);
+                }
                 return;
         }
         if (k->again_ms != 0 && w->now_ms >= k->again_ms) {
-                k->again_ms = 0;
+                uint32_t n_before = out->n;
                 try_again(w, lease, out);
+                if (out->n != n_before)
+                        k->again_ms = 0;
         }
-        if (k->deadline_ms != 0 && w->now_ms >= k->deadline_ms) {
-                k->deadline_ms = 0;
+        if (k->deadline_ms != 0 && w->now_ms >= k->deadline_ms && !k->told) {
                 deadline_passed(w, lease, out);
         } else if (k->step == PARK_SETTLING || (k->step == PARK_ASKING && k->yielded) ||
                    (k->step == PARK_RETURNING && k->way == WAY_OUT_CHECKPOINT)) {

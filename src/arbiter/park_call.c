@@ -89,6 +89,7 @@ static void call_idle(struct world *w, const struct park_call *c, struct lease *
         }
         world_holder_writing(w, h);
         h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
+        h->idle_bytes = h->used_bytes;
         h->tells_idle = true;
         h->keep_alive_ms = idle ? c->keep_alive_ms : h->keep_alive_ms;
         world_holder_written(w, h);
@@ -241,11 +242,9 @@ void park_record(struct world *w, const struct park_record *r, struct actions *o
                 return;
 
         process_put_under(p, world_lease_ref(w, lease));
-        p->member = (uint8_t) (locked                               ? MEMBER_RESTORED
-                               : r->member == MEMBER_CHECKPOINTED ||
-                                                 r->member == MEMBER_FAILED
-                                       ? r->member
-                                       : MEMBER_STOPPED);
+        p->member = (uint8_t) (locked                                                           ? MEMBER_RESTORED
+                               : r->member == MEMBER_CHECKPOINTED || r->member == MEMBER_FAILED ? r->member
+                                                                                                : MEMBER_STOPPED);
         p->device_bytes = r->bytes;
         member_charge(w, lease, p, member_is_away(p->member) ? r->host_bytes : 0);
         park_say(w, lease, ACTION_PARKED, RULE_PARKED, WAY_OUT_CHECKPOINT, out);

@@ -44,6 +44,7 @@ struct holder {
         uint64_t used_bytes;    /* what the driver listed for it, also where incomplete */
         uint64_t pin_end_ms;    /* 0 = pinned without an end */
         uint64_t idle_since_ms; /* 0 = not idle, or not known to be */
+        uint64_t idle_bytes;    /* what it used then: more is work */
         uint64_t keep_alive_ms; /* how long its application itself keeps what is idle; 0 = unknown */
         uint32_t n_processes;   /* listed on this device */
         struct ways_out ways;

@@ -239,6 +239,9 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "bringing it back could not be tried just now; again ");
                 say_from_now(t, r->start_ms, now_ms);
                 break;
+        case RULE_WANTS_BACK:
+                say(t, "it is parked, and wants its device back");
+                break;
         case RULE_UNDO_ORDER:
                 say(t, "what was parked after it comes back first");
                 break;
@@ -592,6 +595,7 @@ static enum family family_of(unsigned rule)
         case RULE_CARD_MOVES:
         case RULE_THAW_AGAIN:
         case RULE_UNDO_ORDER:
+        case RULE_WANTS_BACK:
                 return FAMILY_WAIT;
         case RULE_CHANGED:
         case RULE_PIN_OVER:

@@ -111,6 +111,7 @@ enum rule {
         RULE_CANNOT_PARK,   /* refused: limit is the enum reclaim_no */
         RULE_NOT_PARKED,    /* refused: there is nothing to bring back */
         RULE_IS_PARKED,     /* refused: it has to be brought back first */
+        RULE_WANTS_BACK,    /* waits: parked, and in the queue from now on */
         RULE_WAY_OUT_UNFIT, /* refused: its program cannot survive this way out (limit) */
         RULE_N,
 };

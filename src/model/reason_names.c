@@ -96,6 +96,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_CANNOT_PARK] = "cannot-park",
         [RULE_NOT_PARKED] = "not-parked",
         [RULE_IS_PARKED] = "is-parked",
+        [RULE_WANTS_BACK] = "wants-back",
         [RULE_WAY_OUT_UNFIT] = "way-out-unfit",
 };
 

@@ -178,20 +178,21 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 200)
         F(S, BOOL, pinned, 0)                                                                                          \
         F(S, BOOL, protected, 0)                                                                                       \
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
-        F(S, SINCE, tells_idle, (4, BOOL, 0)) \
+        F(S, SINCE, tells_idle, (4, BOOL, 0))                                                                          \
         F(S, BOOL, uncollected, 0)                                                                                     \
         F(S, BELOW32, device, DEVICES_MAX)                                                                             \
         F(S, U64, reserved_bytes, 0)                                                                                   \
         F(S, U64, used_bytes, 0)                                                                                       \
         F(S, U64, pin_end_ms, 0)                                                                                       \
         F(S, U64, idle_since_ms, 0)                                                                                    \
+        F(S, SINCE, idle_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, keep_alive_ms, (4, U64, 0))                                                                        \
         F(S, U32, n_processes, 0)                                                                                      \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, REF, entry, ENTRIES_MAX)                                                                                  \
         F(S, STRUCT, process, identity)
-CODEC_STRUCT(holder, HOLDER_FIELDS, 152)
+CODEC_STRUCT(holder, HOLDER_FIELDS, 160)
 
 #define USER_FIELDS(F, S)                                                                                              \
         F(S, U32, uid, 0)                                                                                              \
