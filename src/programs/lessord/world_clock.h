@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include "base/error.h"
 
-enum { BOOT_ID_SIZE = 37 };
+enum { WORLD_CLOCK_BOOT_ID_SIZE = 37 };
 
 struct world_clock {
         uint64_t offset_ms;
-        char boot_id[BOOT_ID_SIZE];
+        char boot_id[WORLD_CLOCK_BOOT_ID_SIZE];
 };
 
 /*
