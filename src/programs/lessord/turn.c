@@ -226,7 +226,10 @@ static void log_action(const struct action *a)
 
         if (a->lease_id != 0)
                 lease_id_text(a->lease_id, lease);
-        if (a->lease_id != 0 || a->kind == ACTION_REFUSED)
+        if (a->kind == ACTION_HAND)
+                log_line(level, "event=%s id=%" PRIu64 " lease=%s verb=%s pid=%u rule=%s uid=%u device=%d", kind, a->id,
+                         lease, hand_verb_name((enum hand_verb) a->hand), a->process.pid, rule, a->uid, device);
+        else if (a->lease_id != 0 || a->kind == ACTION_REFUSED)
                 log_line(level,
                          "event=%s id=%" PRIu64 " lease=%s rule=%s end=%s uid=%u priority=%u bytes=%" PRIu64
                          " need_bytes=%" PRIu64 " free_bytes=%" PRIu64 " device=%d",
