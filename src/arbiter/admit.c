@@ -149,7 +149,6 @@ static void bring_back(struct pass *p, struct entry *e, uint32_t device, const s
         struct holder *h = world_holder_get(w, lease->holder);
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
-        sums_take_out(&lane->now, h);
         world_holder_writing(w, h);
         note_backfill(p, lease, lane, e, s);
         world_holder_written(w, h);
@@ -162,7 +161,12 @@ static void bring_back(struct pass *p, struct entry *e, uint32_t device, const s
         lane->has_leases = true;
         if (lease->exclusive)
                 lane->exclusive_id = lease->id;
-        lane_add(lane, h, beside);
+        lane_refresh(w, device, lane);
+        if (beside) {
+                struct holder more = { .kind = HOLDER_CLAIM, .used_known = true, .reserved_bytes = h->reserved_bytes };
+                sums_add(&lane->start.at_start, &more);
+                lane->start_free_bytes = sums_free_bytes(&lane->start.at_start);
+        }
         shrink_claim(w, device);
 }
 
@@ -607,8 +611,7 @@ static void serve_plan(struct pass *p, struct entry *e, struct plan *plan)
 
         if (claim)
                 sums_take_out(&sums, claim);
-        bool there = sums_fit(&sums, e->demand_bytes) && !(e->least_bytes != 0 && lane->has_leases) &&
-                     lane->exclusive_id == 0;
+        bool there = plan_has_enough(w, plan) && !(e->least_bytes != 0 && lane->has_leases) && lane->exclusive_id == 0;
         if (there && lane->fresh && !lane->pending) {
                 s.rule = RULE_RECLAIMED;
                 s.starts = true;

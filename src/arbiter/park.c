@@ -55,6 +55,16 @@ void park_reserve(struct world *w, struct lease *lease, uint64_t bytes)
         world_holder_written(w, h);
 }
 
+/* What is not there has nobody beside it. */
+static void set_exclusive(struct world *w, struct lease *lease, bool exclusive)
+{
+        struct holder *h = holder_of(w, lease);
+
+        world_holder_writing(w, h);
+        h->exclusive = exclusive;
+        world_holder_written(w, h);
+}
+
 static void enter(struct world *w, struct lease *lease, enum park_step step, uint64_t for_ms)
 {
         lease->park.step = (uint8_t) step;
@@ -222,6 +232,7 @@ static void is_out(struct world *w, struct lease *lease, struct actions *out)
         world_holder_writing(w, h);
         h->idle_since_ms = 0;
         world_holder_written(w, h);
+        set_exclusive(w, lease, false);
         lease->backfilled = false;
         lease->backfill_for = (struct ref){ 0 };
         lease->ledger_set_aside_bytes = 0;
@@ -516,6 +527,7 @@ void thaw_begin(struct world *w, struct lease *lease, struct actions *out)
 
         life_change_state(w, lease, LEASE_EVENT_THAW);
         park_reserve(w, lease, lease->bytes); /* from here on it counts in full */
+        set_exclusive(w, lease, lease->exclusive);
         count_as_held(w, lease, true);
         k->started_ms = w->now_ms;
         k->wants_back = false;
@@ -536,6 +548,7 @@ static void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why
 
         k->again_ms = w->now_ms + AGAIN_MS;
         park_reserve(w, lease, 0);
+        set_exclusive(w, lease, false);
         count_as_held(w, lease, false);
         life_change_state(w, lease, LEASE_EVENT_PARK);
         enter(w, lease, PARK_OUT, 0);

@@ -140,15 +140,25 @@ void plan_fail_of(struct world *w, const struct lease *lease, struct actions *ou
         fail(w, plan, v, out);
 }
 
-/* Is what it needs there without another step? */
-static bool need_is_gone(struct world *w, const struct plan *plan)
+bool plan_has_enough(struct world *w, const struct plan *plan)
 {
-        struct sums sums;
         const struct holder *claim = claim_of(w, plan);
+        struct sums sums;
 
         sums_now(w, plan->device, &sums);
         if (claim)
                 sums_take_out(&sums, claim);
+        for (uint32_t v = 0; v < plan->n_victims; v++) {
+                const struct lease *lease = world_lease_get(w, plan->victims[v].lease);
+                const struct holder *h = lease ? world_holder_get(w, lease->holder) : NULL;
+                if (!h || plan->victims[v].state != VICTIM_RUNNING || lease->state != LEASE_ASKING ||
+                    h->reserved_bytes >= lease->bytes)
+                        continue;
+                struct holder moved = { .kind = HOLDER_CLAIM,
+                                        .used_known = true,
+                                        .reserved_bytes = lease->bytes - h->reserved_bytes };
+                sums_add(&sums, &moved);
+        }
         return sums_fit(&sums, plan->need_bytes);
 }
 
@@ -170,7 +180,7 @@ static bool advance_victim(struct world *w, struct plan *plan, uint32_t v, struc
         uint8_t way;
 
         if (victim->state == VICTIM_TO_DO) {
-                if (need_is_gone(w, plan) || !device_is_fresh(w, plan->device))
+                if (plan_has_enough(w, plan) || !device_is_fresh(w, plan->device))
                         return true;
                 if (!lease) {
                         victim->state = VICTIM_DONE; /* gone by itself */
@@ -219,7 +229,7 @@ static void advance(struct world *w, struct plan *plan, struct actions *out)
         }
         grow_claim(w, plan);
         /* Everybody is off, and it is not enough: somebody else took some meanwhile. */
-        if (!need_is_gone(w, plan) && device_is_fresh(w, plan->device))
+        if (!plan_has_enough(w, plan) && device_is_fresh(w, plan->device))
                 fail(w, plan, plan->n_victims - 1, out);
 }
 

@@ -540,8 +540,8 @@ static void filler_with_restart_is_ended_by_its_client_and_started_again(void **
         assert_state(&s, f, LEASE_ASKING);
         assert_int_equal(scene_lease(&s, f)->park.way, WAY_OUT_RESTART);
         scene_process_ends(&s, root);
-        assert_runs(&s, p2); /* what the card shows to be free goes to the claim, and that is all it needs */
-        assert_state(&s, f, LEASE_ASKING); /* its client has not said that it is done */
+        assert_waits(&s, p2); /* its client has not said so, and may be starting another */
+        assert_bytes(claimed(&s), GiB(14));
         scene_says(&s, f, PARK_CALL_YIELDED, 0);
         scene_tick_to_s(&s, 1);
         assert_state(&s, f, LEASE_PARKED);
