@@ -2,9 +2,11 @@
 #include "programs/lessor/ask.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "base/duration.h"
 #include "base/escape.h"
 #include "base/number.h"
@@ -25,8 +27,10 @@ const struct option ask_options[] = {
         { "device", "UUID", "only on this device; a unique beginning will do", 0, "@devices" },
         { "name", "TEXT", "shown in `lessor status`" },
         { "consumer", "NAME", "the name its costs are remembered by (default: the script, else the program)" },
-        { "yield-by", "WAYS", "how it could give back: cooperate,checkpoint,release,restart,kill (noted; not used yet)",
+        { "yield-by", "WAYS", "how its memory may be taken back for others: cooperate,checkpoint,release,restart,kill",
           0, "cooperate|checkpoint|release|restart|kill" },
+        { "filler", NULL, "priority 5, gives way to everybody: by checkpoint where that is proven, else by restart" },
+        { "no-stop", NULL, "checkpointed, it is not stopped as well: it has a watchdog, or clients" },
         { "managed", NULL, "it uses managed memory, which hides from the driver's list" },
         { "kill-at-end", NULL, "when its time (--for) is over it is ended: SIGTERM, later SIGKILL" },
         { "kill-left", NULL, "processes its command leaves behind are ended, too" },
@@ -127,6 +131,59 @@ static int parse_yield_by(const char *value, const char **ret, struct error *err
                 text_escape(bad, strcspn(bad, ","), shown, sizeof(shown)));
 }
 
+/* "USR1", "SIGUSR1", "10": one that a process may want to hear. */
+static int signal_of(const char *text, size_t n)
+{
+        char name[16];
+        uint64_t number;
+
+        if (n == 0 || n >= sizeof(name))
+                return 0;
+        memcpy(name, text, n);
+        name[n] = '\0';
+        const char *bare = strncasecmp(name, "SIG", 3) == 0 ? name + 3 : name;
+        if (parse_u64("signal", name, 1, (uint64_t) SIGRTMAX, &number, NULL) == 0)
+                return (int) number;
+        for (int i = 1; i < SIGRTMIN; i++)
+                if (sigabbrev_np(i) && strcasecmp(bare, sigabbrev_np(i)) == 0)
+                        return i;
+        return 0;
+}
+
+/* "USR1" or "USR1:USR2": to give way, and when it may have its memory again. */
+static int parse_yield_signal(const char *value, struct ask *ask, struct error *err)
+{
+        char shown[SHOWN_MAX];
+        size_t n = strcspn(value, ":");
+
+        ask->yield_signal = signal_of(value, n);
+        ask->back_signal = value[n] == ':' ? signal_of(value + n + 1, strlen(value + n + 1)) : SIGCONT;
+        if (ask->yield_signal > 0 && ask->back_signal > 0 && ask->yield_signal != SIGKILL &&
+            ask->yield_signal != SIGSTOP)
+                return 0;
+        return error_set(err, EINVAL,
+                         "--yield-signal: \"%s\" is no signal that a program can hear; USR1, or USR1:USR2 with the one "
+                         "that says it may have its memory again (default CONT)",
+                         text_escape(value, strlen(value), shown, sizeof(shown)));
+}
+
+int ask_check(const struct ask *ask, struct error *err)
+{
+        uint8_t ways = 0;
+        uint32_t bad_at;
+
+        if (ask->yield_by)
+                (void) ways_out_parse(ask->yield_by, &ways, &bad_at);
+        if (ask->filler && ask->priority != 0 && ask->priority != PRIORITY_FILLER)
+                return error_set(err, EINVAL, "--filler and --priority: a filler has priority 5; leave one away");
+        if (ask->yield_signal != 0 && ask->has_hook)
+                return error_set(err, EINVAL, "--yield-signal and --yield-hook: it is told by one of the two");
+        if ((ask->yield_signal != 0 || ask->has_hook) && !(ways & WAY_OUT_BIT(WAY_OUT_COOPERATE)))
+                return error_set(err, EINVAL, "--%s: that is how it cooperates; say --yield-by cooperate as well",
+                                 ask->has_hook ? "yield-hook" : "yield-signal");
+        return 0;
+}
+
 static int check_gpus(const char *value, struct error *err)
 {
         uint64_t n;
@@ -178,6 +235,12 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
                 return parse_visible(value, &ask->visible, err);
         if (strcmp(name, "yield-by") == 0)
                 return parse_yield_by(value, &ask->yield_by, err);
+        if (strcmp(name, "yield-signal") == 0)
+                return parse_yield_signal(value, ask, err);
+        if (strcmp(name, "yield-hook") == 0) {
+                ask->has_hook = true;
+                return hook_parse(value, &ask->hook, err);
+        }
         if (strcmp(name, "if-down") == 0)
                 return parse_if_down("--if-down", value, &ask->if_down, err);
         if (strcmp(name, "ttl") == 0)
@@ -192,6 +255,10 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
                 ask->kill_left = true;
         else if (strcmp(name, "exclusive") == 0)
                 ask->exclusive = true;
+        else if (strcmp(name, "filler") == 0)
+                ask->filler = true;
+        else if (strcmp(name, "no-stop") == 0)
+                ask->no_stop = true;
         else if (strcmp(name, "quiet") == 0)
                 ask->quiet = true;
         else
@@ -248,6 +315,10 @@ static int set_the_rest(const struct ask *ask, struct lessor_request *request)
                 r = lessor_request_set_kill_left(request, true);
         if (r == 0 && ask->exclusive)
                 r = lessor_request_set_exclusive(request, true);
+        if (r == 0 && ask->filler)
+                r = lessor_request_set_filler(request, true);
+        if (r == 0 && ask->no_stop)
+                r = lessor_request_set_no_stop(request, true);
         if (r == 0 && ask->yield_by)
                 r = lessor_request_set_yield_by(request, ask->yield_by);
         return r;

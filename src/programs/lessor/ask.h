@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "client/lessor.h"
 #include "model/limits.h"
+#include "programs/lessor/hook.h"
 #include "programs/lessor/verb.h"
 
 enum if_down { IF_DOWN_WAIT, IF_DOWN_RUN, IF_DOWN_FAIL };
@@ -24,6 +25,8 @@ struct ask {
         bool kill_at_end;
         bool kill_left;
         bool exclusive;
+        bool filler;
+        bool no_stop;
         bool size_from_use; /* `adopt`: without a size, what it uses now */
         bool quiet;
         bool collects_itself; /* `run`: once it is known what runs under it */
@@ -31,6 +34,9 @@ struct ask {
         uint8_t visible;      /* enum visible_way */
         const char *name;     /* NULL = none */
         const char *yield_by;
+        int yield_signal, back_signal; /* `run`: how its command is told; 0 = not by a signal */
+        bool has_hook;
+        struct hook_target hook;
         char device[UUID_TEXT_MAX];    /* "" = any */
         char consumer[NAME_MAX_BYTES]; /* "" = by the program */
 };
@@ -39,6 +45,8 @@ struct ask {
 extern const struct option ask_options[];
 /* Defaults, and what the environment says (LESSOR_IF_DOWN). */
 int ask_init(struct ask *ask, struct error *err);
+/* What only makes sense together. 0, or -EINVAL with words. */
+int ask_check(const struct ask *ask, struct error *err);
 /* One option by name. 0, or -EINVAL with words; -ENOENT: not one of the common ones. */
 int ask_option(struct ask *ask, const char *name, const char *value, struct error *err);
 /* The same as liblessor asks it. @wait_ms UINT64_MAX = for ever. 0 and *ret is the caller's, or a negative errno. */

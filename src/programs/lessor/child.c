@@ -15,6 +15,7 @@
 #include "base/number.h"
 #include "base/pidfd.h"
 #include "programs/lessor/verb.h"
+#include "programs/lessor/watch.h"
 
 enum {
         SCOPE_MS = 5000, /* systemd asks the manager over D-Bus: it may hang, the command must not */
@@ -249,7 +250,7 @@ static void hand_on_terminal(pid_t pid)
 }
 
 /* True when the command itself ended. Others are orphans of its tree that came to us as their subreaper. */
-static bool reap(const struct child *child, int *ret_status)
+static bool reap(const struct child *child, struct watch *watch, int *ret_status)
 {
         int status;
         pid_t pid;
@@ -257,6 +258,8 @@ static bool reap(const struct child *child, int *ret_status)
         while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
                 if (pid != child->pid || WIFCONTINUED(status))
                         continue;
+                if (WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP && watch && watch_is_parking(watch))
+                        continue; /* the hands did that: the terminal and its job control are the person's still */
                 if (WIFSTOPPED(status)) {
                         signals_stop_by(WSTOPSIG(status));
                         hand_on_terminal(pid);
@@ -272,14 +275,14 @@ static bool reap(const struct child *child, int *ret_status)
 int child_wait(struct child *child, struct signals *signals, struct watch *watch)
 {
         int status = 0;
-        while (!reap(child, &status)) {
-                struct pollfd fds[2] = { { .fd = signals->fd, .events = POLLIN } };
+        while (!reap(child, watch, &status)) {
+                struct pollfd fds[1 + WATCH_FDS] = { { .fd = signals->fd, .events = POLLIN } };
                 struct signalfd_siginfo info;
                 int timeout_ms = -1;
                 nfds_t n = 1 + (watch ? watch_wants(watch, &fds[1], &timeout_ms) : 0);
                 (void) poll(fds, n, timeout_ms);
                 while (signals_next(signals, &info))
-                        if (info.ssi_signo != SIGCHLD)
+                        if (info.ssi_signo != SIGCHLD && !(watch && watch_takes_signal(watch, &info)))
                                 pass_on(child, &info);
                 if (watch)
                         watch_go_on(watch);

@@ -13,9 +13,10 @@
 #include "base/error.h"
 #include "programs/lessor/signals.h"
 #include "programs/lessor/tree.h"
-#include "programs/lessor/watch.h"
 
 #define CHILD_IN_SCOPE_WORD "__in-scope"
+
+struct watch;
 
 struct child {
         pid_t pid;

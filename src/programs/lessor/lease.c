@@ -61,6 +61,8 @@ static int read_options(const struct verb *verb, int argc, char **argv, struct a
                 else if (ask_option(ask, option_name(&o, what), o.value, &err) < 0)
                         return verb_usage_error(verb, "%s", err.msg);
         }
+        if (ask_check(ask, &err) < 0)
+                return verb_usage_error(verb, "%s", err.msg);
         if (!ask->has_size && !ask->exclusive)
                 return verb_usage_error(verb, "how much? --vram 12G");
         if (ask->if_down == IF_DOWN_RUN)

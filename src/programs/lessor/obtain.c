@@ -10,6 +10,8 @@
 #include "base/duration.h"
 #include "base/number.h"
 #include "base/size.h"
+#include "model/lease.h"
+#include "model/way_out.h"
 #include "programs/lessor/show.h"
 #include "programs/lessor/verb.h"
 
@@ -17,6 +19,7 @@ enum {
         UNREAD_MS = 3000,
         LOOK_MS = 1000, /* on a terminal the time waited so far stands in the line */
         PATH_TEXT_MAX = 128,
+        WAYS_TEXT_MAX = 64,
 };
 
 enum { GO_ON = -10 }; /* inside this file: nothing decided yet */
@@ -354,11 +357,37 @@ int obtain_activate(struct obtain *o, uint64_t pid, uint64_t cgroup_id)
         }
 }
 
+/* What runs already ends with its lease, so that it could not be started again: the other ways are good still. */
+static void as_adopted(const struct ask *ask, struct ask *ret, char ways[WAYS_TEXT_MAX])
+{
+        uint8_t mask = 0;
+        uint32_t bad_at;
+        size_t n = 0;
+
+        *ret = *ask;
+        ret->yield_by = NULL;
+        if (ask->filler)
+                ret->priority = PRIORITY_FILLER;
+        ret->filler = false;
+        if (ask->yield_by)
+                (void) ways_out_parse(ask->yield_by, &mask, &bad_at);
+        for (unsigned way = 0; way < WAY_OUT_N; way++)
+                if (way != WAY_OUT_RESTART && (mask & WAY_OUT_BIT(way)) != 0)
+                        n += (size_t) snprintf(ways + n, WAYS_TEXT_MAX - n, "%s%s", n > 0 ? "," : "",
+                                               way_out_name((enum way_out_kind) way));
+        if (n > 0)
+                ret->yield_by = ways;
+}
+
 int obtain_adopted(struct obtain *o, pid_t pid)
 {
         struct lessor_request *request = NULL;
         struct lessor_lease *lease = NULL;
-        int r = ask_request(o->ask, 0, &request);
+        struct ask ask;
+        char ways[WAYS_TEXT_MAX];
+
+        as_adopted(o->ask, &ask, ways);
+        int r = ask_request(&ask, 0, &request);
 
         if (r == 0)
                 r = lessor_request_set_bytes(request, o->bytes);

@@ -5,21 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/escape.h"
 #include "client/consumer.h"
-#include "client/visible.h"
 #include "programs/lessor/ask.h"
+#include "programs/lessor/cards.h"
 #include "programs/lessor/child.h"
 #include "programs/lessor/obtain.h"
 #include "programs/lessor/show.h"
 #include "programs/lessor/verb.h"
+#include "programs/lessor/watch.h"
 
 enum {
         LEAVING_MS = 200, /* workers that go when the command went are no news */
@@ -31,6 +32,10 @@ const struct option run_options[] = {
         { "no-wait", NULL, "run now or exit 124" },
         { "visible", "HOW", "CUDA_VISIBLE_DEVICES for the command: auto, uuid, index, none", 0,
           "auto|uuid|index|none" },
+        { "yield-signal", "SIG[:BACK]",
+          "cooperate: the command is sent SIG to give its memory back, and BACK (CONT) when it may have it again", 0,
+          "USR1|USR2|HUP" },
+        { "yield-hook", "URL", "cooperate: the same by a POST to http://127.0.0.1:PORT/PATH or unix:/SOCKET:/PATH" },
         { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail", 0, "wait|run|fail" },
         { "quiet", NULL, "only errors on stderr: nothing while it waits, nothing about the lease later", 'q' },
         { 0 },
@@ -50,12 +55,22 @@ const char run_more[] =
         "uses more than it asked for or another device, its device is lost, somebody ended it. Signals sent to lessor "
         "are\n"
         "passed on. The lease ends with the command; workers it leaves behind keep it until they end.\n"
+        "With --yield-by restart (and --filler) the command is ended when somebody more important needs the memory, "
+        "and started\n"
+        "again, as it was started first, when there is room: its exit status is that of its last run. While it is "
+        "parked, the\n"
+        "first Ctrl-C says for whom, the second one ends it.\n"
         "\n"
         "Exit status: the command's own; if a signal ended it, lessor ends by the same one (the shell shows 128+N).\n"
         "  124  the wait is over (--wait, --no-wait)\n"
         "  125  lessor itself: refused, or used wrongly\n"
         "  126  the command cannot be run      127  there is no such command\n"
         "   69  lessord does not answer (after 60 s; see --if-down and LESSOR_IF_DOWN)";
+
+struct terminal {
+        bool known;
+        struct termios modes;
+};
 
 /* ---- options ---- */
 
@@ -79,6 +94,8 @@ static int read_options(const struct verb *verb, int argc, char **argv, struct a
                 if (ask_option(ask, option_name(&o, what), o.value, &err) < 0)
                         return verb_usage_error(verb, "%s", err.msg);
         }
+        if (ask_check(ask, &err) < 0)
+                return verb_usage_error(verb, "%s", err.msg);
         if (o.at >= argc)
                 return verb_usage_error(verb, "which command? lessor run --vram 12G -- COMMAND");
         *ret_command = argv + o.at;
@@ -133,130 +150,7 @@ static int find_command(const char *name)
         }
 }
 
-/* ---- visible devices ---- */
-
-static size_t read_devices(const json_t *body, struct visible_device *devices)
-{
-        size_t i, n = 0;
-        json_t *device;
-        json_array_foreach(json_object_get(body, "devices"), i, device)
-        {
-                if (n == DEVICES_MAX)
-                        break;
-                (void) snprintf(devices[n].uuid, sizeof(devices[n].uuid), "%s", json_text(device, "uuid", ""));
-                (void) snprintf(devices[n].pci_bus_id, sizeof(devices[n].pci_bus_id), "%s",
-                                json_text(device, "pci_bus_id", ""));
-                n++;
-        }
-        visible_sort(devices, n);
-        return n;
-}
-
-static int load_devices(struct obtain *o, struct visible_device *devices, size_t *ret_n)
-{
-        json_t *body = NULL;
-        int code = obtain_get(o, "/api/devices", &body);
-        if (code != 0)
-                return code;
-        *ret_n = read_devices(body, devices);
-        json_decref(body);
-        return OBTAINED;
-}
-
-static bool order_is_pci(void)
-{
-        const char *order = getenv("CUDA_DEVICE_ORDER");
-        return order && strcmp(order, "PCI_BUS_ID") == 0;
-}
-
-/* What the person allowed by CUDA_VISIBLE_DEVICES becomes the device that is asked for. */
-static int apply_constraint(struct obtain *o, struct ask *ask)
-{
-        struct visible_device devices[DEVICES_MAX];
-        struct error err = { 0 };
-        size_t n = 0, last = 0, n_allowed = 0;
-        uint64_t mask;
-        const char *value = getenv("CUDA_VISIBLE_DEVICES");
-
-        if (!value || ask->visible == VISIBLE_NONE)
-                return OBTAINED;
-        int code = load_devices(o, devices, &n);
-        if (code != OBTAINED)
-                return code;
-        if (n == 0)
-                return OBTAINED; /* the daemon says what is wrong there, better than we could */
-        if (visible_parse(value, order_is_pci(), devices, n, &mask, &err) < 0) {
-                (void) fprintf(stderr, "lessor run: %s\n", err.msg);
-                return LESSOR_EXIT_OWN;
-        }
-        for (size_t i = 0; i < n; i++) {
-                bool allowed = (mask >> i & 1) != 0;
-                if (allowed && ask->device[0] != '\0' &&
-                    strncasecmp(devices[i].uuid, ask->device, strlen(ask->device)) != 0)
-                        allowed = false;
-                if (allowed) {
-                        n_allowed++;
-                        last = i;
-                }
-        }
-        if (n_allowed == 0) {
-                (void) fprintf(
-                        stderr,
-                        "lessor run: --device names a device that CUDA_VISIBLE_DEVICES does not allow; unset one "
-                        "of the two\n");
-                return LESSOR_EXIT_OWN;
-        }
-        if (n_allowed == 1)
-                (void) snprintf(ask->device, sizeof(ask->device), "%s", devices[last].uuid);
-        else if (n_allowed < n) {
-                (void) fprintf(
-                        stderr,
-                        "lessor run: CUDA_VISIBLE_DEVICES allows %zu of %zu devices, and asking for one of some is "
-                        "not possible yet; name one with --device, or unset it\n",
-                        n_allowed, n);
-                return LESSOR_EXIT_OWN;
-        }
-        return OBTAINED;
-}
-
-/* Does the person's own setting already name exactly the granted device? Then it stays as it was written. */
-static bool already_exact(const struct visible_device *devices, size_t n, size_t granted)
-{
-        uint64_t mask;
-        const char *value = getenv("CUDA_VISIBLE_DEVICES");
-        return value && visible_parse(value, order_is_pci(), devices, n, &mask, NULL) == 0 &&
-               mask == UINT64_C(1) << granted;
-}
-
-static int set_visible(struct obtain *o)
-{
-        struct visible_device devices[DEVICES_MAX];
-        size_t n = 0, granted = 0;
-        uint8_t how = o->ask->visible;
-        char index[24];
-
-        if (how == VISIBLE_NONE)
-                return OBTAINED;
-        int code = load_devices(o, devices, &n);
-        if (code != OBTAINED)
-                return code;
-        while (granted < n && strcmp(devices[granted].uuid, o->device) != 0)
-                granted++;
-        if (granted == n) {
-                progress_fail(&o->progress, "%s is on %s, which lessord does not list", o->id, o->device);
-                return LESSOR_EXIT_OWN;
-        }
-        if (how == VISIBLE_AUTO && (n == 1 || already_exact(devices, n, granted)))
-                return OBTAINED;
-        if (how == VISIBLE_INDEX && strncmp(o->device, "MIG-", 4) != 0) {
-                (void) snprintf(index, sizeof(index), "%zu", granted);
-                (void) setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-                (void) setenv("CUDA_VISIBLE_DEVICES", index, 1);
-        } else { /* a MIG instance has no index */
-                (void) setenv("CUDA_VISIBLE_DEVICES", o->device, 1);
-        }
-        return OBTAINED;
-}
+/* ---- one run ---- */
 
 /* What workers carry with them, wherever they go. */
 static void set_token(const struct obtain *o)
@@ -269,8 +163,6 @@ static void set_token(const struct obtain *o)
         (void) setenv("LESSOR_TOKEN", token, 1);
 }
 
-/* ---- one run ---- */
-
 /* Asked, waited, started up to the barrier, activated. OBTAINED, OBTAIN_WITHOUT or an exit code. */
 static int make_ready(struct obtain *o, struct child *child, char **command)
 {
@@ -279,7 +171,7 @@ static int make_ready(struct obtain *o, struct child *child, char **command)
                 int code = obtain_lease(o);
                 if (code != OBTAINED)
                         return code;
-                code = set_visible(o);
+                code = cards_set_visible(o);
                 if (code != OBTAINED) {
                         obtain_release(o);
                         return code == OBTAIN_WITHOUT ? LESSOR_EXIT_AWAY : code;
@@ -333,31 +225,156 @@ static bool leaves_workers(struct obtain *o, const struct child *child)
         return true;
 }
 
-/* Until the command ends. What becomes of its lease meanwhile is told, and never at its cost: a stderr that nobody reads any
- * more is no reason to end, and none to wait. */
-static int stand_beside(struct obtain *o, struct child *child)
+/* ---- ended for others, and started again ---- */
+
+/* How the terminal was when the command was started: one that was ended in the middle leaves it as it needed it. */
+static void keep_terminal(struct terminal *t)
 {
+        t->known = tcgetattr(STDIN_FILENO, &t->modes) == 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+static void give_terminal_back(const struct terminal *t)
+{
+        if (!t->known)
+                return;
+        (void) tcsetpgrp(STDIN_FILENO, getpgrp());
+        (void) tcsetattr(STDIN_FILENO, TCSADRAIN, &t->modes);
+}
+
+static bool stops_a_job(uint32_t signal_number)
+{
+        return signal_number == SIGTSTP || signal_number == SIGTTIN || signal_number == SIGTTOU;
+}
+
+/* Nothing runs: a signal is ours. Returns only where that goes on. */
+static void take_signal(struct obtain *o, struct watch *watch, const struct signalfd_siginfo *info)
+{
+        uint32_t n = info->ssi_signo;
+
+        if (stops_a_job(n))
+                signals_stop_by((int) n);
+        if (n == SIGINT && !watch->yield.explained) {
+                yield_explain(&watch->yield);
+                return;
+        }
+        if (n != SIGINT && n != SIGTERM && n != SIGHUP && n != SIGQUIT)
+                return;
+        obtain_release(o);
+        signals_die_by((int) n);
+}
+
+/* The command is not there. OBTAINED: it may be started again; OBTAIN_AGAIN: its lease has to be asked for anew; else an exit
+ * code. */
+static int stay_away(struct obtain *o, struct watch *watch)
+{
+        while (!watch->yield.may_start) {
+                struct pollfd fds[1 + WATCH_FDS] = { { .fd = o->signals->fd, .events = POLLIN } };
+                struct signalfd_siginfo info;
+                int timeout_ms = -1;
+                if (watch->over)
+                        return watch->books_new ? OBTAIN_AGAIN : LESSOR_EXIT_OWN;
+                nfds_t n = 1 + watch_wants(watch, fds + 1, &timeout_ms);
+                (void) poll(fds, n, timeout_ms);
+                while (waitpid(-1, NULL, WNOHANG) > 0)
+                        ; /* what its tree left to us */
+                while (signals_next(o->signals, &info))
+                        take_signal(o, watch, &info);
+                watch_go_on(watch);
+        }
+        return OBTAINED;
+}
+
+/* The same command under the same lease: in the environment, folder and limits that this process still has. */
+static int start_again(struct obtain *o, struct child *child, char **command)
+{
+        struct error err = { 0 };
+
+        if (child_prepare(child, o->signals, command, o->id, &err) < 0) {
+                (void) fprintf(stderr, "lessor run: %s\n", err.msg);
+                obtain_release(o);
+                return LESSOR_EXIT_OWN;
+        }
+        int code = obtain_activate(o, (uint64_t) child->pid, child->tree.cgroup_id);
+        if (code != OBTAINED)
+                child_abandon(child);
+        return code;
+}
+
+static int return_to_work(struct obtain *o, struct child *child, struct watch *watch, char **command)
+{
+        int code = stay_away(o, watch);
+
+        child_fini(child);
+        if (code == OBTAINED || code == OBTAIN_AGAIN)
+                signals_take_few(o->signals); /* until it runs, a signal is for the wait, and Ctrl-Z stops it */
+        if (code == OBTAINED)
+                code = start_again(o, child, command);
+        if (code == OBTAIN_AGAIN) {
+                watch_fini(watch);
+                code = make_ready(o, child, command);
+                if (code == OBTAINED)
+                        watch_init(watch, o, child);
+        }
+        return code == OBTAIN_WITHOUT ? LESSOR_EXIT_AWAY : code;
+}
+
+/*
+ * Until the command ends, for good. What becomes of its lease meanwhile is told, and never at its cost: a stderr that nobody
+ * reads any more is no reason to end, and none to wait. OBTAINED and its wait status, or an exit code.
+ */
+static int stand_beside(struct obtain *o, struct child *child, char **command, int *ret_status)
+{
+        struct terminal terminal;
         struct watch watch;
+        int code = OBTAINED;
+
         (void) signal(SIGPIPE, SIG_IGN);
-        watch_init(&watch, o, child->pid);
-        int status = child_wait(child, o->signals, &watch);
+        keep_terminal(&terminal);
+        watch_init(&watch, o, child);
+        for (;;) {
+                *ret_status = child_wait(child, o->signals, &watch);
+                if (!yield_child_ended(&watch.yield))
+                        break;
+                code = return_to_work(o, child, &watch, command);
+                if (code != OBTAINED)
+                        break;
+                signals_take_all(o->signals);
+                give_terminal_back(&terminal);
+                int r = child_go(child);
+                if (r < 0) {
+                        obtain_release(o);
+                        (void) child_wait(child, o->signals, NULL);
+                        code = cannot_run(command[0], -r);
+                        break;
+                }
+                yield_started(&watch.yield);
+        }
         watch_fini(&watch);
-        return status;
+        return code;
 }
 
 static int run_under_lease(struct obtain *o, struct child *child, char **command)
 {
+        int status = 0;
+
         say_granted(o);
         signals_take_all(o->signals);
         int r = child_go(child);
-        int status = stand_beside(o, child);
-        bool leaves = r == 0 && leaves_workers(o, child);
+        if (r < 0) {
+                (void) child_wait(child, o->signals, NULL);
+                obtain_release(o);
+                child_fini(child);
+                return cannot_run(command[0], -r);
+        }
+        int code = stand_beside(o, child, command, &status);
+        if (code != OBTAINED) {
+                child_fini(child);
+                return code;
+        }
         /* One that was killed gave nothing back: its lease ends with us, and `lessor why` tells it so. */
-        if (!leaves && !WIFSIGNALED(status))
+        if (!leaves_workers(o, child) && !WIFSIGNALED(status))
                 obtain_release(o);
         child_fini(child);
-        if (r < 0)
-                return cannot_run(command[0], -r);
         if (WIFSIGNALED(status))
                 signals_die_by(WTERMSIG(status));
         return WEXITSTATUS(status);
@@ -391,7 +408,7 @@ int verb_run_main(const struct verb *verb, int argc, char **argv)
                 return verb_usage_error(verb, "cannot watch signals");
         code = obtain_init(&o, &ask, &signals, verb->name);
         if (code == OBTAINED)
-                code = apply_constraint(&o, &ask);
+                code = cards_apply_constraint(&o, &ask);
         if (code == OBTAINED)
                 code = make_ready(&o, &child, command);
         if (code == OBTAINED)

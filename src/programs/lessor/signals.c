@@ -36,6 +36,18 @@ void signals_take_all(struct signals *s)
         (void) signalfd(s->fd, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+void signals_take_few(struct signals *s)
+{
+        sigset_t few, mask = s->before;
+        (void) sigemptyset(&few);
+        for (size_t i = 0; i < sizeof(ends_the_wait) / sizeof(ends_the_wait[0]); i++) {
+                (void) sigaddset(&few, ends_the_wait[i]);
+                (void) sigaddset(&mask, ends_the_wait[i]);
+        }
+        (void) signalfd(s->fd, &few, SFD_CLOEXEC | SFD_NONBLOCK);
+        (void) sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
 void signals_give_back(const struct signals *s)
 {
         if (s->chld_was_ignored)

@@ -17,6 +17,8 @@ struct signals {
 int signals_init(struct signals *s);
 /* From "waiting" to "the command runs". */
 void signals_take_all(struct signals *s);
+/* And back: it waits again. */
+void signals_take_few(struct signals *s);
 /* In the child, before exec. */
 void signals_give_back(const struct signals *s);
 /* The next one that is there; false = none. */

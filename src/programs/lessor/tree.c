@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/cleanup.h"
 #include "base/number.h"
+
+enum { DESCENT_MAX = 64 };
 
 static const char folder_prefix[] = "lessor-L"; /* lessor-L17.4711: the lease, and whose it is */
 
@@ -167,6 +170,56 @@ size_t tree_count(const struct tree *tree, pid_t *ret_first)
         while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0)
                 info.si_pid = 0; /* one more that ended */
         return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? 1 : 0;
+}
+
+/* Whose child it is; 0 = it is gone. The name before that may hold anything, so what counts is behind its last bracket. */
+static pid_t parent_of(pid_t pid)
+{
+        char file[64], text[512];
+        uint64_t parent;
+        (void) snprintf(file, sizeof(file), "/proc/%d/stat", (int) pid);
+        auto_close int fd = open(file, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+        if (n <= 0)
+                return 0;
+        text[n] = '\0';
+        char *at = strrchr(text, ')');
+        if (!at || strlen(at) < 5)
+                return 0;
+        at += 4; /* ") S " */
+        at[strcspn(at, " ")] = '\0';
+        return parse_u64("ppid", at, 0, INT32_MAX, &parent, NULL) < 0 ? 0 : (pid_t) parent;
+}
+
+static bool is_of(const struct tree *tree, pid_t root, pid_t pid)
+{
+        char cgroup[512], folder[sizeof(tree->path)];
+        if (tree->kind != TREE_DESCENT)
+                return cgroup_of(pid, cgroup, sizeof(cgroup)) && folder_of(cgroup, folder, sizeof(folder)) &&
+                       strncmp(folder, tree->path, strlen(tree->path)) == 0 &&
+                       strchr("/", folder[strlen(tree->path)]) != NULL; /* its end, or a folder below */
+        for (int hops = 0; pid > 1 && hops < DESCENT_MAX; hops++) {
+                if (pid == root)
+                        return true;
+                pid = parent_of(pid);
+        }
+        return false;
+}
+
+size_t tree_signal(const struct tree *tree, pid_t root, int signal_number)
+{
+        auto_call(closedirp) DIR *dir = opendir("/proc");
+        const struct dirent *entry;
+        size_t n = 0;
+        while (dir && (entry = readdir(dir))) {
+                uint64_t pid;
+                if (parse_u64("pid", entry->d_name, 2, INT32_MAX, &pid, NULL) < 0 || !is_of(tree, root, (pid_t) pid) ||
+                    (pid_t) pid == getpid())
+                        continue;
+                auto_close int fd = pidfd_open((pid_t) pid, 0);
+                n += fd >= 0 && is_of(tree, root, (pid_t) pid) && pidfd_send_signal(fd, signal_number, NULL, 0) == 0;
+        }
+        return n;
 }
 
 void tree_remove(struct tree *tree)

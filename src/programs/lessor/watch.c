@@ -13,16 +13,28 @@ static const char goes_on[] = "the command goes on without a lease";
 
 enum { AGAIN_EVERY_MS = 1000, AGAIN_AT_MOST_MS = 60 * 1000 };
 
-void watch_init(struct watch *w, struct obtain *o, pid_t pid)
+void watch_init(struct watch *w, struct obtain *o, struct child *child)
 {
-        *w = (struct watch){ .obtain = o, .handle = o->handle, .lease = o->lease, .pid = pid, .quiet = o->ask->quiet };
+        *w = (struct watch){ .obtain = o, .handle = o->handle, .lease = o->lease, .quiet = o->ask->quiet };
         w->over = lessor_lease_follow(o->lease) < 0;
         notices_init(&w->notices, o->progress.verb);
+        yield_init(&w->yield, o, child, &w->notices);
 }
 
 void watch_fini(struct watch *w)
 {
         w->over = true;
+        yield_fini(&w->yield);
+}
+
+bool watch_is_parking(struct watch *w)
+{
+        return !w->over && yield_was_stopped(&w->yield);
+}
+
+bool watch_takes_signal(struct watch *w, const struct signalfd_siginfo *info)
+{
+        return !w->over && yield_takes_signal(&w->yield, info);
 }
 
 /* ---- what is said ---- */
@@ -87,7 +99,7 @@ static void ask_again(struct watch *w)
         uint64_t now_ms = clock_now_ms();
 
         (void) snprintf(before, sizeof(before), "%s", w->obtain->id);
-        int r = obtain_adopted(w->obtain, w->pid);
+        int r = obtain_adopted(w->obtain, w->yield.child->pid);
         if (r == -EAGAIN && now_ms < w->again_until_ms) {
                 w->again_ms = now_ms + AGAIN_EVERY_MS;
                 return;
@@ -109,7 +121,16 @@ static void ask_again(struct watch *w)
 
 static void say_end(struct watch *w)
 {
-        if (strcmp(lessor_lease_rule(w->lease), "books-new") == 0) {
+        bool books_new = strcmp(lessor_lease_rule(w->lease), "books-new") == 0;
+        if (!w->yield.has_child) {
+                if (!books_new)
+                        notices_say(&w->notices, "%s: %s; the command is not started again", lessor_lease_id(w->lease),
+                                    lessor_lease_text(w->lease));
+                w->books_new = books_new;
+                w->over = true;
+                return;
+        }
+        if (books_new) {
                 w->again_ms = clock_now_ms();
                 w->again_until_ms = w->again_ms + AGAIN_AT_MOST_MS;
                 return;
@@ -137,7 +158,7 @@ nfds_t watch_wants(const struct watch *w, struct pollfd *ret, int *timeout_ms)
         if (w->over)
                 return 0;
         *ret = (struct pollfd){ .fd = lessor_fd(w->handle), .events = (short) lessor_events(w->handle) };
-        return 1;
+        return 1 + yield_wants(&w->yield, ret + 1, timeout_ms);
 }
 
 /* One piece of news, and back to the loop: a daemon that answers without end shall not keep it from the command. */
@@ -151,7 +172,10 @@ void watch_go_on(struct watch *w)
                         ask_again(w);
                 return;
         }
+        yield_go_on(&w->yield);
         int news = lessor_process(w->handle, NULL);
+        if (news == LESSOR_NEWS_ASKED || news == LESSOR_NEWS_THAWING || news == LESSOR_NEWS_CHANGED)
+                yield_on_news(&w->yield, (enum lessor_news) news);
         if (news == LESSOR_NEWS_WARNING && !w->quiet)
                 say_warning(w);
         else if (news == LESSOR_NEWS_ENDED)
