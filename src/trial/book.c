@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the core said, written down by somebody else: the books that what must never happen is looked for in. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include "trial/trial.h"
+
+struct book *book_of(struct trial *t, uint64_t lease_id)
+{
+        return lease_id > 0 && lease_id < LEASES_SEEN_MAX ? &t->books[lease_id] : NULL;
+}
+
+bool book_lives(const struct book *b)
+{
+        return b->life == LIFE_GRANTED || b->life == LIFE_ACTIVE;
+}
+
+bool book_is_here(const struct book *b)
+{
+        return book_lives(b) && b->parked != PARKED_OUT;
+}
+
+/* A reading that was taken before grants nothing any more. */
+void book_changed(struct trial *t, uint32_t card)
+{
+        if (card >= t->n_cards || t->input->kind == INPUT_READING)
+                return; /* a reading is not older than what it shows */
+        t->cards[card].said.changed_ms = t->now_ms;
+        t->cards[card].said.fresh = false;
+}
+
+static bool is_listed_on(const struct card *card, struct identity identity)
+{
+        for (uint32_t i = 0; i < card->said.n_rows; i++)
+                if (identity_equal(card->said.rows[i].identity, identity))
+                        return true;
+        return false;
+}
+
+/* Told once: to say it again changes nothing. */
+static void process_ended(struct trial *t, struct identity identity)
+{
+        uint32_t p = proc_find(t, identity);
+
+        if (p == NOBODY || t->procs[p].end_told || !t->procs[p].told)
+                return;
+        t->procs[p].end_told = true;
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                if (is_listed_on(&t->cards[c], identity))
+                        book_changed(t, c);
+}
+
+void book_input(struct trial *t, const struct input *input)
+{
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                t->fresh_before[c] = t->cards[c].said.fresh;
+        if (input->kind == INPUT_REQUEST)
+                t->sent = input->request;
+        if (input->kind == INPUT_DEVICE)
+                for (uint32_t c = 0; c < t->n_cards; c++)
+                        if (strcmp(t->cards[c].uuid, input->device.uuid) == 0)
+                                book_changed(t, c);
+        if (input->kind == INPUT_PROCESS_ENDED)
+                process_ended(t, input->process_ended);
+        if (input->kind != INPUT_OUTCOME)
+                return;
+        struct book *b = book_of(t, input->outcome.lease_id);
+        if (!b)
+                return;
+        if (input->outcome.outcome == OUTCOME_BLOCKED)
+                b->blocked_ms = t->now_ms;
+        if (input->outcome.outcome == OUTCOME_FAILED)
+                b->failed_ms = t->now_ms;
+}
+
+static void come_along(struct trial *t, struct book *b, uint64_t lease_id)
+{
+        uint32_t root = t->clients[b->client].root;
+
+        for (uint32_t p = 0; p < t->n_procs; p++)
+                if (t->procs[p].used && t->procs[p].client == NOBODY && t->procs[p].uid == b->uid &&
+                    (p == root || t->procs[p].parent == root))
+                        t->procs[p].client = b->client;
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                for (uint32_t i = 0; i < t->cards[c].said.n_rows; i++) {
+                        struct row_said *row = &t->cards[c].said.rows[i];
+                        uint32_t p = proc_find(t, row->identity);
+                        if (p != NOBODY && t->procs[p].client == b->client)
+                                row->lease_id = lease_id;
+                }
+        b->adopted = true;
+}
+
+static void let_go(struct trial *t, struct book *b, uint64_t lease_id)
+{
+        for (uint32_t p = 0; p < t->n_procs; p++)
+                if (t->procs[p].client == b->client)
+                        t->procs[p].client = NOBODY;
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                for (uint32_t i = 0; i < t->cards[c].said.n_rows; i++)
+                        if (t->cards[c].said.rows[i].lease_id == lease_id)
+                                t->cards[c].said.rows[i].lease_id = 0;
+}
+
+static void open_book(struct trial *t, const struct action *a)
+{
+        struct book *b = book_of(t, a->lease_id);
+
+        if (!b)
+                trial_break(t, "the trial itself: more than %d leases", LEASES_SEEN_MAX);
+        if (a->lease_id <= t->last_lease_id || a->token != t->sent.token)
+                trial_break(t, "L%" PRIu64 " answers to request %" PRIu64, a->lease_id, a->token);
+        for (uint64_t id = t->last_lease_id + 1; id < a->lease_id; id++)
+                t->books[id].life = LIFE_ENDED; /* a number that was drawn and never told */
+        t->last_lease_id = a->lease_id;
+        *b = (struct book){ .life = LIFE_WAITS,
+                            .client = NOBODY,
+                            .uid = t->sent.uid,
+                            .bytes = a->bytes,
+                            .managed = t->sent.managed,
+                            .exclusive = t->sent.exclusive,
+                            .kill_at_end = t->sent.kill_at_end,
+                            .kill_left = t->sent.kill_left,
+                            .ways = t->sent.ways.named,
+                            .priority = t->sent.priority,
+                            .slot_ms = t->sent.slot_ms,
+                            .arrived_ms = t->now_ms };
+        for (uint32_t c = 0; c < t->n_clients; c++)
+                if (t->clients[c].token == a->token) {
+                        b->client = c;
+                        t->clients[c].lease_id = a->lease_id;
+                }
+}
+
+static void granted(struct trial *t, const struct action *a, struct book *b)
+{
+        check_grant(t, a);
+        b->life = LIFE_GRANTED;
+        b->device = a->device;
+        b->bytes = a->bytes;
+        b->granted_ms = t->now_ms;
+        b->slot_end_ms = b->slot_ms ? t->now_ms + b->slot_ms : 0;
+        t->granted[a->device] = true;
+        t->count.grants++;
+        t->count.backfills += a->why.rule >= RULE_ENDS_IN_TIME && a->why.rule <= RULE_LEDGER_SET_ASIDE;
+        t->count.passes += a->why.rule == RULE_PASSES_HEAD;
+        if (a->why.rule == RULE_ADOPTED && b->client != NOBODY)
+                come_along(t, b, a->lease_id);
+}
+
+static void ended(struct trial *t, const struct action *a, struct book *b)
+{
+        if (b->life >= LIFE_GRANTED)
+                book_changed(t, b->device);
+        if (a->why.end == END_UNADOPTED)
+                let_go(t, b, a->lease_id);
+        b->life = LIFE_ENDED;
+        b->parked = PARKED_NOT;
+        b->charged_bytes = 0;
+        t->count.ended++;
+}
+
+/* A slot does not run while its lease is parked. */
+static void returned(struct trial *t, struct book *b)
+{
+        t->count.thaws += b->parked == PARKED_BACK;
+        if (b->parked == PARKED_BACK && b->slot_end_ms != 0)
+                b->slot_end_ms += t->now_ms - b->parked_ms;
+        b->parked = PARKED_NOT;
+}
+
+static void changed(struct trial *t, struct book *b)
+{
+        const struct change *c = &t->sent_change;
+
+        if (!c->is_admin && c->uid != b->uid)
+                trial_break(t, "somebody else changed a lease of %u", b->uid);
+        if (c->what & CHANGE_PRIORITY)
+                b->priority = c->priority;
+        if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
+                return;
+        bool extends = c->what & CHANGE_EXTEND;
+        uint64_t from_ms = extends ? u64_max(b->slot_end_ms, t->now_ms) : t->now_ms;
+        if (b->life == LIFE_WAITS)
+                b->slot_ms = extends ? b->slot_ms + c->slot_ms : c->slot_ms;
+        else
+                b->slot_end_ms = extends || c->slot_ms ? from_ms + c->slot_ms : 0;
+}
+
+static void parking(struct trial *t, const struct action *a, struct book *b)
+{
+        switch ((unsigned) a->kind) {
+        case ACTION_ASKED:
+                b->parked = PARKED_ASKED;
+                b->asked_ms = t->now_ms;
+                b->way = (uint8_t) a->why.limit;
+                t->count.asked++;
+                break;
+        case ACTION_PARKED:
+                b->parked = PARKED_OUT;
+                b->parked_ms = t->now_ms;
+                b->fits_since_ms = 0;
+                t->count.parks++;
+                break;
+        case ACTION_THAWING:
+                b->parked = PARKED_BACK;
+                b->back_ms = t->now_ms;
+                t->granted[b->device] = true;
+                break;
+        case ACTION_THAWED:
+                returned(t, b);
+                break;
+        case ACTION_STUCK:
+                b->parked = PARKED_STUCK;
+                t->count.stuck++;
+                break;
+        }
+        if (a->kind == ACTION_THAWED)
+                book_changed(t, b->device);
+}
+
+static void in_order(struct trial *t, const struct action *a, const struct book *b)
+{
+        if (a->id != t->next_action_id)
+                trial_break(t, "action %" PRIu64 " where %" PRIu64 " was due", a->id, t->next_action_id);
+        t->next_action_id++;
+        if (a->kind == ACTION_NONE || a->kind >= ACTION_KIND_N)
+                trial_break(t, "an action of no kind");
+        if (a->kind != ACTION_REFUSED && b && b->life == LIFE_ENDED)
+                trial_break(t, "I8: %s about L%" PRIu64 ", which has ended",
+                            action_kind_name((enum action_kind) a->kind), a->lease_id);
+}
+
+void book_action(struct trial *t, const struct action *a)
+{
+        struct book *b = book_of(t, a->lease_id);
+
+        in_order(t, a, b);
+        if (a->kind == ACTION_QUEUED || (a->kind == ACTION_GRANTED && (!b || b->life == LIFE_NONE))) {
+                open_book(t, a);
+                b = book_of(t, a->lease_id);
+                t->count.queued += a->kind == ACTION_QUEUED;
+        }
+        if (b && a->why.rule == RULE_STEPPED_ASIDE)
+                b->stepped_aside = true;
+        if (b && a->why.rule == RULE_PARK_UNDONE)
+                t->count.undone++;
+        switch ((enum action_kind) a->kind) {
+        case ACTION_GRANTED:
+                granted(t, a, b);
+                break;
+        case ACTION_ACTIVE:
+                b->life = LIFE_ACTIVE;
+                if (b->parked == PARKED_BACK)
+                        returned(t, b);
+                break;
+        case ACTION_DRAINING:
+                if (!book_lives(b))
+                        trial_break(t, "I8: L%" PRIu64 " drains, and held nothing", a->lease_id);
+                b->life = LIFE_DRAINS;
+                t->count.drained++;
+                book_changed(t, b->device);
+                break;
+        case ACTION_ENDED:
+                ended(t, a, b);
+                break;
+        case ACTION_ASKED:
+        case ACTION_PARKED:
+        case ACTION_THAWING:
+        case ACTION_THAWED:
+        case ACTION_STUCK:
+                parking(t, a, b);
+                break;
+        case ACTION_HAND:
+                check_order(t, a);
+                break;
+        case ACTION_REFUSED:
+                t->count.refusals++;
+                break;
+        case ACTION_PLAN:
+                t->count.plans += a->why.rule == RULE_PLAN_BEGAN;
+                break;
+        case ACTION_READ:
+                if (a->device >= t->n_cards)
+                        trial_break(t, "a look at device %u", a->device);
+                break;
+        case ACTION_NONE:
+        case ACTION_QUEUED:
+        case ACTION_RENEWED:
+        case ACTION_WAITING:
+        case ACTION_ORPHANED:
+        case ACTION_WARNING:
+        case ACTION_DEVICE:
+        case ACTION_STRANGER:
+        case ACTION_EYES:
+        case ACTION_RESTARTED:
+        case ACTION_KIND_N:
+                break;
+        case ACTION_CHANGED:
+                if (a->token != 0 && a->token == t->sent_change.token)
+                        changed(t, b);
+                break;
+        }
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must not last: I9, and what has to be true when nothing is under way (I5, I10, I12). */
+#include <inttypes.h>
+#include "trial/trial.h"
+
+/* Two seconds, and what the world needs to hear of it: a look every second, the tick that it is seen at. */
+enum { I9_MS = 2000 + 3000, QUIET_MS = 30000, BACK_OFF_MS = 90000 };
+
+static bool anybody_waits_for(struct trial *t, uint32_t card, uint64_t but)
+{
+        for (uint32_t i = 0; i < t->world->n_entries; i++) {
+                const struct entry *e = &t->world->entries[i];
+                const struct lease *l = e->kind == ENTRY_NONE ? NULL : world_lease_get(t->world, e->lease);
+                if (l && l->id != but && (e->devices & (UINT64_C(1) << card)))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_alone(struct trial *t, const struct book *b)
+{
+        for (uint32_t i = 0; i < t->world->n_leases; i++) {
+                const struct book *other = book_of(t, t->world->lease_ids[i]);
+                if (other && other != b && other->device == b->device && other->life >= LIFE_GRANTED &&
+                    other->life <= LIFE_DRAINS)
+                        return false;
+        }
+        return true;
+}
+
+/* Does anything of the world hold it back? */
+static bool may_return(struct trial *t, const struct book *b, const struct lease *l)
+{
+        const struct card *card = &t->cards[b->device];
+        uint64_t slack = (uint64_t) ((unsigned __int128) card->total_bytes * t->config.slack_milli / 1000);
+        bool held = l->park.cause == PARK_BY_PERSON && !l->park.wants_back &&
+                    (l->park.until_ms == 0 || t->now_ms < l->park.until_ms);
+        uint64_t hour_ago = u64_sub0(t->now_ms, HOURS(1));
+        unsigned n_returns = 0;
+
+        for (unsigned i = 0; i < l->park.n_returns && i < RETURNS_KEPT; i++)
+                n_returns += l->park.returns_ms[i] >= hour_ago;
+        if (held || card->lost || !t->eyes_open || !t->hands_up || n_returns >= t->config.returns_max ||
+            t->now_ms - card->foreign_grew_ms < BACK_OFF_MS || t->degraded)
+                return false;
+        if ((b->blocked_ms != 0 && t->now_ms - b->blocked_ms < BACK_OFF_MS) || t->now_ms < l->park.again_ms ||
+            t->now_ms < l->park.not_before_ms || l->park.undo_group != 0)
+                return false;
+        return card_used_bytes(t, b->device) + u64_max(l->bytes, l->park.used_bytes) + slack <= card->total_bytes;
+}
+
+static void check_comes_back(struct trial *t, const struct lease *l)
+{
+        struct book *b = book_of(t, l->id);
+
+        if (!b || b->parked != PARKED_OUT || l->state != LEASE_PARKED || !is_alone(t, b) ||
+            anybody_waits_for(t, b->device, l->id) || !may_return(t, b, l)) {
+                if (b)
+                        b->fits_since_ms = 0;
+                return;
+        }
+        const struct said *said = &t->cards[b->device].said;
+        bool seen = said->told && said->settled && said->used_known && said->per_process &&
+                    t->now_ms - said->arrived_ms <= 5000;
+        if (b->fits_since_ms == 0)
+                b->fits_since_ms = t->now_ms;
+        if (!seen && t->now_ms - b->fits_since_ms < MINUTES(1))
+                return; /* nobody could know yet; but for a minute nobody looked */
+        if (t->now_ms - b->fits_since_ms > I9_MS + (seen ? 0 : MINUTES(1)))
+                trial_break(t, "I9: L%" PRIu64 " is parked, fits and is alone since %" PRIu64 " ms", l->id,
+                            t->now_ms - b->fits_since_ms);
+}
+
+static bool is_anything_under_way(const struct trial *t)
+{
+        for (uint32_t i = 0; i < ORDERS_MAX; i++)
+                if (t->orders[i].state != ORDER_FREE)
+                        return true;
+        for (uint32_t i = 0; i < t->n_procs; i++)
+                if (t->procs[i].used && !t->procs[i].alive && t->now_ms - t->procs[i].died_ms < QUIET_MS)
+                        return true;
+        return t->now_ms < t->unquiet_ms + QUIET_MS || !t->hands_up || !t->eyes_open;
+}
+
+/* I5, I12: every byte that parked work grew by is charged, and nobody but the core's books need say where it is. */
+static void check_parked(struct trial *t)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < t->n_procs; i++) {
+                const struct proc *p = &t->procs[i];
+                if (!p->used || !p->alive || !p->away)
+                        continue;
+                const struct process *known = world_process_find(t->world, p->identity);
+                if (!known || known->member == MEMBER_RUNNING)
+                        trial_break(t, "I12: pid %u is parked, and nobody knows", p->identity.pid);
+                sum += p->host_bytes;
+        }
+        if (sum != t->world->ledger_charged_bytes)
+                trial_break(t, "I5: %" PRIu64 " are charged, and parked work grew by %" PRIu64,
+                            t->world->ledger_charged_bytes, sum);
+}
+
+/* I10: what works works as a whole. */
+static void check_whole(struct trial *t)
+{
+        for (uint32_t i = 0; i < t->n_procs; i++) {
+                const struct proc *p = &t->procs[i];
+                if (!p->used || !p->alive || p->client == NOBODY || (!p->locked && !p->away))
+                        continue;
+                const struct lease *l = world_lease_by_id(t->world, t->clients[p->client].lease_id);
+                if (l && l->state == LEASE_ACTIVE && l->park.step == PARK_NONE)
+                        trial_break(t, "I10: L%" PRIu64 " is active, and its pid %u is %s", l->id, p->identity.pid,
+                                    p->away ? "parked" : "locked");
+        }
+}
+
+void check_time(struct trial *t)
+{
+        if (!t->up)
+                return;
+        for (uint32_t i = 0; i < t->world->n_leases; i++)
+                if (t->world->lease_ids[i] != 0)
+                        check_comes_back(t, &t->world->leases[i]);
+        if (is_anything_under_way(t))
+                return;
+        check_parked(t);
+        check_whole(t);
+}
