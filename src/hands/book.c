@@ -7,8 +7,9 @@
 #include <unistd.h>
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/own_folder.h"
 
-enum { HEADER_SIZE = 64, LAYOUT = 3, BOOT_ID_SIZE = 36 };
+enum { HEADER_SIZE = 64, LAYOUT = 3 };
 
 /* A file of another boot or another layout begins anew. */
 struct header {
@@ -17,16 +18,6 @@ struct header {
         char boot_id[BOOT_ID_SIZE];
 };
 _Static_assert(sizeof(struct header) <= HEADER_SIZE, "the header has its place in the file");
-
-static int read_header(struct header *ret, struct error *err)
-{
-        auto_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-        *ret = (struct header){ .magic = "lessor-", .layout = LAYOUT };
-        if (fd < 0 || read(fd, ret->boot_id, BOOT_ID_SIZE) != BOOT_ID_SIZE)
-                return error_set(err, EIO, "/proc does not tell the boot id");
-        return 0;
-}
 
 /* Opens and, where it is not of this boot, empties it. */
 static int open_file(int folder, const char *name, const struct header *header, int *ret_fd, struct error *err)
@@ -47,19 +38,10 @@ static int open_file(int folder, const char *name, const struct header *header, 
         return 0;
 }
 
-static int open_folder(struct book *book, const char *path, struct error *err)
+static int take_lock(struct book *book, const char *path, struct error *err)
 {
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-        struct stat st;
 
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                return error_errno(err, errno, "making the folder %s", path);
-        book->folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (book->folder < 0 || fstat(book->folder, &st) < 0)
-                return error_errno(err, errno, "opening the folder %s", path);
-        if (st.st_uid != geteuid() || (st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-                return error_set(err, EPERM, "%s is not a folder for its owner alone; chmod 0700 it, or remove it",
-                                 path);
         book->lock_fd = openat(book->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (book->lock_fd < 0)
                 return error_errno(err, errno, "opening the lock in %s", path);
@@ -82,7 +64,7 @@ static bool slot_is_sane(const struct book_slot *slot)
         struct warden_message answer = { .kind = WARDEN_OUTCOME, .outcome = slot->answer };
         size_t n;
 
-        if (slot->state != BOOK_RUNNING && slot->state != BOOK_ENDED)
+        if (slot->state == BOOK_FREE || slot->state >= BOOK_STATE_N)
                 return false;
         return slot->helper_pid > 0 && slot->helper_pid <= INT32_MAX &&
                warden_encode(&order, buf, sizeof(buf), &n, NULL) == 0 &&
@@ -120,13 +102,15 @@ void book_store_grace(const struct book *book, const struct grace_entry *entry)
 
 int book_open(struct book *book, const char *folder, struct error *err)
 {
-        struct header header;
+        struct header header = { .magic = "lessor-", .layout = LAYOUT };
 
         memset(book, 0, sizeof(*book));
         book->folder = book->helpers_fd = book->grace_fd = book->lock_fd = -1;
-        int r = read_header(&header, err);
+        int r = own_folder_boot_id(header.boot_id, err);
         if (r == 0)
-                r = open_folder(book, folder, err);
+                r = own_folder_open(folder, S_IRWXG | S_IRWXO, &book->folder, err);
+        if (r == 0)
+                r = take_lock(book, folder, err);
         if (r == 0)
                 r = open_file(book->folder, "helpers", &header, &book->helpers_fd, err);
         if (r == 0)

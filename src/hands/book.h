@@ -18,7 +18,8 @@
 
 enum { BOOK_HELPERS_MAX = 16, BOOK_SLOT_SIZE = 256 };
 
-enum book_state { BOOK_FREE, BOOK_RUNNING, BOOK_ENDED, BOOK_STATE_N };
+/* PREPARED: its processes were checkpointed, and it can be carried out now. */
+enum book_state { BOOK_FREE, BOOK_RUNNING, BOOK_ENDED, BOOK_PREPARED, BOOK_STATE_N };
 
 /* Written in two: by the warden before the helper may begin, by the helper when it has ended. */
 struct book_slot {

@@ -4,13 +4,18 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/cgroup2.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_folder.h"
 #include "hands/cgroup.h"
+#include "hands/checkpointer.h"
+#include "hands/keep.h"
 #include "hands/slow.h"
 
 /* ---- small facts ---- */
@@ -25,7 +30,9 @@ static void add_kin(uint32_t *kin, size_t *n, uint32_t pid)
 
 static bool same_subject(const struct warden_order *a, const struct warden_order *b)
 {
-        return (a->cgroup_id != 0 && a->cgroup_id == b->cgroup_id) ||
+        bool both_park = warden_verb_parks(a->verb) && warden_verb_parks(b->verb);
+
+        return (a->cgroup_id != 0 && a->cgroup_id == b->cgroup_id && !both_park) ||
                (a->pid == b->pid && a->start_ticks == b->start_ticks);
 }
 
@@ -52,6 +59,7 @@ __attribute__((noreturn)) static void be_helper(struct carry *c, size_t i, const
                 closep(&c->helper_pidfds[k]);
         closep(&c->peer);
         closep(&c->listener);
+        closep(&c->checkpointer);
         if (read(go, &byte, 1) != 1)
                 _exit(EXIT_FAILURE); /* the warden ended before the record was stored: nothing was done */
         closep(&go);
@@ -71,7 +79,7 @@ static int record_helper(struct carry *c, size_t i, pid_t child, const struct wa
         struct target t;
         int pidfd;
 
-        target_open((uint32_t) child, &t, &pidfd); /* our child, not reaped: nobody else can have its number */
+        target_open((uint32_t) child, &t, &pidfd); /* not reaped: nobody else can have its number */
         if (pidfd < 0 || !t.seen) {
                 closep(&pidfd);
                 return t.error ? -t.error : -ESRCH;
@@ -114,30 +122,62 @@ static int start_helper(struct carry *c, size_t i, const struct slow *work)
         return r;
 }
 
+/* The same with a helper of lessor-checkpoint's. */
+static int start_checkpoint(struct carry *c, size_t i, const struct warden_order *order)
+{
+        int pid = checkpointer_prepare(c->checkpointer, (uint32_t) i);
+        int r = pid < 0 ? pid : record_helper(c, i, pid, order);
+
+        if (pid > 0)
+                (void) checkpointer_say(c->checkpointer, r < 0 ? CHECKPOINTER_CANCEL : CHECKPOINTER_GO, (uint32_t) i);
+        if (r == -EPIPE) {
+                log_error("event=lessor-checkpoint-ended");
+                closep(&c->checkpointer);
+                c->checkpointer = -1;
+        }
+        return r;
+}
+
 static void forget_grace(struct carry *c, const struct warden_order *o)
 {
+        bool parks = warden_verb_parks(o->verb);
         const struct grace_entry *e;
 
-        if (o->verb != WARDEN_FREEZE && o->signal != SIGSTOP)
+        if (!parks && o->verb != WARDEN_FREEZE && o->signal != SIGSTOP)
                 return;
-        while ((e = grace_forget(&c->book.grace, o->owner_uid)))
+        while ((e = grace_forget(&c->book.grace, o->owner_uid, parks ? o->pid : 0)))
                 book_store_grace(&c->book, e);
 }
 
+/* False: somebody works on that already. *ret is BOOK_HELPERS_MAX when all places are taken. */
 static bool find_place(const struct carry *c, const struct warden_order *o, size_t *ret)
 {
-        bool found = false;
-
-        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++) {
+        *ret = BOOK_HELPERS_MAX;
+        for (size_t i = BOOK_HELPERS_MAX; i-- > 0;) {
                 const struct book_slot *slot = &c->book.slots[i];
                 if (slot->state == BOOK_RUNNING && same_subject(&slot->order, o))
                         return false;
-                if (slot->state == BOOK_FREE && !found) {
+                if (slot->state == BOOK_FREE)
                         *ret = i;
-                        found = true;
-                }
         }
-        return found || !slow_is(o->verb);
+        return true;
+}
+
+static enum carry_said check_and_act(struct carry *c, const struct warden_order *o, struct warden_answer *ret);
+
+/* Its processes are checkpointed now: the order again, from the first check on, by another helper where it takes one. */
+static void carry_on(struct carry *c, size_t i)
+{
+        struct book_slot *slot = &c->book.slots[i];
+
+        if (check_and_act(c, &slot->order, &slot->answer) == CARRY_HELD) {
+                *slot = (struct book_slot){ 0 };
+        } else {
+                slot->state = BOOK_ENDED;
+                slot->answer.kept = true;
+        }
+        if (book_store(&c->book, i) < 0)
+                log_error("event=record-not-stored order=%" PRIu64, slot->order.order_id);
 }
 
 void carry_helper_ended(struct carry *c, size_t i)
@@ -149,7 +189,9 @@ void carry_helper_ended(struct carry *c, size_t i)
         (void) waitpid((pid_t) slot->helper_pid, NULL, WNOHANG); /* one of before is not our child: init's */
         struct book_slot before = *slot;
         book_reread(&c->book, i);
-        if (slot->state != BOOK_ENDED) {
+        if (slot->state == BOOK_PREPARED) {
+                carry_on(c, i);
+        } else if (slot->state != BOOK_ENDED) {
                 *slot = before;
                 slot->state = BOOK_ENDED;
                 slot->answer = (struct warden_answer){
@@ -158,6 +200,8 @@ void carry_helper_ended(struct carry *c, size_t i)
                 if (book_store(&c->book, i) < 0)
                         log_error("event=record-not-stored order=%" PRIu64, slot->order.order_id);
         }
+        if (slot->state == BOOK_FREE)
+                return;
         forget_grace(c, &slot->order); /* whoever was asked while it began */
         log_answer(&slot->order, &slot->answer);
 }
@@ -180,20 +224,35 @@ static void adopt(struct carry *c, size_t i)
         carry_helper_ended(c, i);
 }
 
-int carry_open(struct carry *c, const struct settings *settings, const char *folder, struct error *err)
+/* Without the program, or where the folder cannot be, there is no parking; leases alone need none. */
+static int open_parking(struct carry *c, const struct carry_where *where, struct error *err)
+{
+        char program[sizeof(c->own_folder) + 32];
+
+        int r = parked_open(where->parked, where->reader, &c->parked, err);
+        if (r == 0) {
+                (void) snprintf(program, sizeof(program), "%s/lessor-checkpoint", c->own_folder);
+                r = checkpointer_start(program, c->book.helpers_fd, c->parked, where->system, &c->checkpointer, err);
+        }
+        if (r != -ENOENT)
+                return r;
+        log_warning("event=no-parking words=\"%s\"", err->msg);
+        return 0;
+}
+
+int carry_open(struct carry *c, const struct settings *settings, const struct carry_where *where, struct error *err)
 {
         memset(c, 0, sizeof(*c));
         c->settings = settings;
-        c->cgroup_root = cgroup_open_root();
-        c->peer = c->listener = -1;
+        c->cgroup_root = cgroup2_open_root();
+        c->peer = c->listener = c->parked = c->checkpointer = -1;
         for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
                 c->helper_pidfds[i] = -1;
-        ssize_t n = readlink("/proc/self/exe", c->own_folder, sizeof(c->own_folder) - 1);
-        char *slash = n > 0 ? memrchr(c->own_folder, '/', (size_t) n) : NULL;
-        if (!slash)
-                return error_set(err, EIO, "/proc does not tell where lessor-warden lies");
-        *slash = '\0';
-        int r = book_open(&c->book, folder, err);
+        int r = own_folder_of_program(c->own_folder, sizeof(c->own_folder), err);
+        if (r == 0)
+                r = book_open(&c->book, where->folder, err);
+        if (r == 0)
+                r = open_parking(c, where, err);
         for (size_t i = 0; r == 0 && i < BOOK_HELPERS_MAX; i++)
                 adopt(c, i);
         return r;
@@ -218,6 +277,15 @@ void carry_state(const struct carry *c, struct warden_state *ret)
                 ret->n_running += c->book.slots[i].state == BOOK_RUNNING;
         if (c->cgroup_root >= 0)
                 ret->can |= WARDEN_CAN_CGROUP | (c->settings->no_cgroup_kill ? 0 : WARDEN_CAN_CGROUP_KILL);
+#ifdef __x86_64__ /* elsewhere the driver has none */
+        ret->can |= c->checkpointer >= 0 ? WARDEN_CAN_CHECKPOINT : 0;
+#endif
+}
+
+void carry_let_go(struct carry *c)
+{
+        if (c->checkpointer >= 0)
+                (void) checkpointer_say(c->checkpointer, CHECKPOINTER_LET_GO, 0);
 }
 
 /* ---- an order ---- */
@@ -228,11 +296,7 @@ static struct warden_answer send_signal(struct carry *c, const struct warden_ord
         int r = target_signal(pidfd, (int) o->signal);
 
         if (r < 0)
-                return slow_answer(o, WARDEN_BLOCKED,
-                                   r == -ESRCH    ? WARDEN_WHY_GONE
-                                   : r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD
-                                                  : WARDEN_WHY_SYSTEM,
-                                   -r);
+                return slow_not_signalled(o, WARDEN_BLOCKED, r);
         if (o->signal == SIGTERM) { /* one that stands still does not hear it, and its grace is none */
                 cgroup_thaw_above(c->cgroup_root, t, (uid_t) o->owner_uid);
                 if (t->state == 'T')
@@ -243,17 +307,27 @@ static struct warden_answer send_signal(struct carry *c, const struct warden_ord
 }
 
 /* The checks are through; @work holds the process and its folder. */
-static enum carry_said act(struct carry *c, const struct target *t, const struct slow *work, struct warden_answer *ret)
+static enum carry_said act(struct carry *c, const struct target *t, const struct slow *work, bool checkpoint,
+                           struct warden_answer *ret)
 {
         const struct warden_order *o = work->order;
-        size_t place = 0;
+        size_t place;
 
-        if (!find_place(c, o, &place)) {
+        if (checkpoint && c->checkpointer < 0) {
+                *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_VERB, 0);
+                return CARRY_ANSWERED;
+        }
+        if (!find_place(c, o, &place) || (place == BOOK_HELPERS_MAX && (checkpoint || slow_is(o->verb)))) {
                 *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
                 return CARRY_ANSWERED;
         }
         forget_grace(c, o);
-        if (o->verb == WARDEN_SIGNAL) {
+        if (checkpoint) {
+                int r = start_checkpoint(c, place, o);
+                if (r == 0)
+                        return CARRY_HELD;
+                *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
+        } else if (o->verb == WARDEN_SIGNAL) {
                 *ret = send_signal(c, o, t, work->pidfd);
         } else if (o->verb == WARDEN_THAW) {
                 *ret = slow_thaw(work);
@@ -272,6 +346,7 @@ static enum carry_said check_and_act(struct carry *c, const struct warden_order 
         auto_close int cgroup = -1;
         uint32_t kin[KIN_MAX];
         size_t n_kin = 0;
+        bool first = false;
         struct target t;
 
         target_open(o->pid, &t, &pidfd);
@@ -282,12 +357,14 @@ static enum carry_said check_and_act(struct carry *c, const struct warden_order 
         enum warden_why why = policy_check(c->settings, &facts);
         if (why == WARDEN_WHY_NONE && o->cgroup_id != 0)
                 why = cgroup_find(c->cgroup_root, &t, o->cgroup_id, (uid_t) o->owner_uid, &cgroup);
+        if (why == WARDEN_WHY_NONE)
+                why = keep_check(c->parked, c->cgroup_root, o, &first);
         if (why != WARDEN_WHY_NONE) {
                 *ret = slow_answer(o, WARDEN_BLOCKED, why, t.error);
                 return CARRY_ANSWERED;
         }
         const struct slow work = { c->settings, o, &c->protect, kin, n_kin, pidfd, cgroup };
-        return act(c, &t, &work, ret);
+        return act(c, &t, &work, first || warden_verb_parks(o->verb), ret);
 }
 
 enum carry_said carry_order(struct carry *c, const struct warden_order *o, struct warden_answer *ret)
@@ -299,7 +376,7 @@ enum carry_said carry_order(struct carry *c, const struct warden_order *o, struc
                 /* A brain whose journal began anew counts from 1 again: that is another order. */
                 bool same = slot->order.verb == o->verb && same_subject(&slot->order, o);
                 *ret = same ? slot->answer : slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
-                return same && slot->state == BOOK_RUNNING ? CARRY_HELD : CARRY_ANSWERED;
+                return same && slot->state != BOOK_ENDED ? CARRY_HELD : CARRY_ANSWERED;
         }
         if (!rate_take(&c->rate, c->settings->rate_per_s, c->settings->burst, clock_now_ms())) {
                 c->n_refused_for_rate++; /* a line for each would only move the flood to the log */

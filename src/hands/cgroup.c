@@ -3,55 +3,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
+#include "base/cgroup2.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-enum { DEPTH_MAX = 16, EVENTS_MAX = 256 };
+enum { DEPTH_MAX = 16 };
 static const char made_by_lessor[] = "lessor-";
 
 DEFINE_CLEANUP(DIR *, closedir)
 
-int cgroup_open_root(void)
-{
-        static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-        struct statfs fs;
-
-        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-                auto_close int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
-                        return take_fd(fd);
-        }
-        return -1;
-}
-
 /* ---- finding it ---- */
-
-/* Step by step, no step through a link or up: what openat2(2) would do, on any kernel. */
-static int open_beneath(int root, const char *path)
-{
-        auto_close int at = dup(root);
-        char step[NAME_MAX + 1];
-
-        while (at >= 0 && *path) {
-                size_t n = strcspn(path, "/");
-                if (n >= sizeof(step) || n == 0 || (n <= 2 && strncmp(path, "..", n) == 0))
-                        return -1;
-                memcpy(step, path, n);
-                step[n] = '\0';
-                int next = openat(at, step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                (void) close(at);
-                at = next;
-                path += n + (path[n] == '/');
-        }
-        return take_fd(at);
-}
 
 static bool is_ours(const char *path, const struct stat *st, uid_t owner)
 {
@@ -72,7 +37,7 @@ enum warden_why cgroup_find(int root, const struct target *t, uint64_t cgroup_id
                 return WARDEN_WHY_NO_CGROUP;
         (void) snprintf(path, sizeof(path), "%s", t->cgroup + 1); /* "../x": outside of what this namespace shows */
         for (char *end = path; path[0]; *end = '\0') {
-                auto_close int fd = open_beneath(root, path);
+                auto_close int fd = cgroup2_open(root, path);
                 struct stat st;
                 /* Of the same file system: what is mounted on a folder of the hierarchy is none. */
                 if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == top.st_dev && st.st_ino == cgroup_id) {
@@ -94,65 +59,15 @@ void cgroup_thaw_above(int root, const struct target *t, uid_t owner)
 
         (void) snprintf(path, sizeof(path), "%s", t->cgroup[0] == '/' ? t->cgroup + 1 : "");
         for (char *end = path; path[0]; *end = '\0') {
-                auto_close int fd = open_beneath(root, path);
+                auto_close int fd = cgroup2_open(root, path);
                 if (fd >= 0 && fstat(fd, &st) == 0 && is_ours(path, &st, owner))
-                        (void) cgroup_write(fd, "cgroup.freeze", "0");
+                        (void) cgroup2_write(fd, "cgroup.freeze", "0");
                 end = strrchr(path, '/');
                 end = end ? end : path;
         }
 }
 
-/* ---- its files ---- */
-
-int cgroup_write(int folder, const char *file, const char *value)
-{
-        auto_close int fd = openat(folder, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-
-        if (fd < 0 || write(fd, value, strlen(value)) < 0)
-                return -errno;
-        return 0;
-}
-
-bool cgroup_has_kill(int folder)
-{
-        return faccessat(folder, "cgroup.kill", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* "populated 1\nfrozen 0\n" */
-static int read_event(int fd, const char *event, char *ret)
-{
-        char text[EVENTS_MAX];
-        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        const char *line = strstr(text, event);
-        if (!line || line[strlen(event)] != ' ')
-                return -ENOTSUP;
-        *ret = line[strlen(event) + 1];
-        return 0;
-}
-
-int cgroup_wait(int folder, const char *event, char value, uint32_t wait_ms)
-{
-        auto_close int fd = openat(folder, "cgroup.events", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        uint64_t end_ms = clock_now_ms() + wait_ms;
-        char now = '\0';
-
-        if (fd < 0)
-                return -errno;
-        for (;;) {
-                struct pollfd p = { .fd = fd, .events = POLLPRI };
-                int r = read_event(fd, event, &now);
-                if (r < 0 || now == value)
-                        return r < 0 ? r : 1;
-                uint64_t now_ms = clock_now_ms();
-                if (now_ms >= end_ms)
-                        return 0;
-                (void) poll(&p, 1, (int) (end_ms - now_ms)); /* wakes when the file changes */
-        }
-}
+/* ---- who is in it ---- */
 
 struct walk {
         enum warden_why (*each)(void *ctx, uint32_t pid);

@@ -10,18 +10,11 @@
 #include "hands/target.h"
 #include "wire/warden.h"
 
-/* The v2 hierarchy, also beside v1 ones; -1 = none here. */
-int cgroup_open_root(void);
 /* The folder with the inode @cgroup_id among those that @t is in, if lessor made it for @owner. */
 enum warden_why cgroup_find(int root, const struct target *t, uint64_t cgroup_id, uid_t owner, int *ret_fd);
 /* Lets go on whatever lessor froze of @owner's that @t is in. */
 void cgroup_thaw_above(int root, const struct target *t, uid_t owner);
 
-/* One value into one of its files ("cgroup.freeze", "1"); 0 or a negative errno. */
-int cgroup_write(int folder, const char *file, const char *value);
-bool cgroup_has_kill(int folder);
-/* Waits until "populated" or "frozen" of cgroup.events has @value, @wait_ms at most; 1 yes, 0 no, or a negative errno. */
-int cgroup_wait(int folder, const char *event, char value, uint32_t wait_ms);
 /* Calls @each for each process in it and below until one answers something else than NONE, which is returned;
  * WARDEN_WHY_SYSTEM with errno where they cannot be listed, with ETIME where that is not through in @most_ms. */
 enum warden_why cgroup_each(int folder, uint32_t most_ms, enum warden_why (*each)(void *ctx, uint32_t pid), void *ctx);

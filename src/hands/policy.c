@@ -2,8 +2,6 @@
 #include "hands/policy.h"
 #include <signal.h>
 
-enum { MILLI = 1000 };
-
 /* ---- who was asked to end ---- */
 
 static bool is_same(const struct grace_entry *e, const struct target *t)
@@ -31,10 +29,10 @@ const struct grace_entry *grace_note(struct grace_table *g, const struct target 
         return place;
 }
 
-const struct grace_entry *grace_forget(struct grace_table *g, uint32_t owner_uid)
+const struct grace_entry *grace_forget(struct grace_table *g, uint32_t owner_uid, uint32_t pid)
 {
         for (size_t i = 0; i < GRACE_MAX; i++) {
-                if (g->entries[i].pid == 0 || g->entries[i].owner_uid != owner_uid)
+                if (g->entries[i].pid == 0 || g->entries[i].owner_uid != owner_uid || (pid && g->entries[i].pid != pid))
                         continue;
                 g->entries[i] = (struct grace_entry){ 0 };
                 return &g->entries[i];
@@ -55,22 +53,6 @@ static bool grace_is_over(const struct grace_table *g, const struct target *t, u
         return false;
 }
 
-/* ---- how many orders ---- */
-
-bool rate_take(struct rate *rate, uint32_t per_s, uint32_t burst, uint64_t now_ms)
-{
-        uint64_t most = (uint64_t) burst * MILLI;
-        uint64_t passed_ms = now_ms > rate->at_ms ? now_ms - rate->at_ms : 0;
-        uint64_t back = passed_ms < most ? passed_ms * per_s : most; /* per_s a second is per_s thousandths a ms */
-
-        rate->at_ms = now_ms;
-        rate->spent_milli = rate->spent_milli > back ? rate->spent_milli - back : 0;
-        if (rate->spent_milli + MILLI > most)
-                return false;
-        rate->spent_milli += MILLI;
-        return true;
-}
-
 /* ---- the checks ---- */
 
 static bool signal_is_known(uint32_t signal)
@@ -83,9 +65,7 @@ static enum warden_why check_order(const struct warden_order *o)
 {
         if (o->verb == WARDEN_SIGNAL)
                 return signal_is_known(o->signal) ? WARDEN_WHY_NONE : WARDEN_WHY_SIGNAL;
-        if (o->verb == WARDEN_FREEZE || o->verb == WARDEN_THAW || o->verb == WARDEN_KILL_TREE)
-                return WARDEN_WHY_NONE;
-        return WARDEN_WHY_VERB; /* the others come with the checkpoints */
+        return o->verb > WARDEN_VERB_NONE && o->verb < WARDEN_VERB_N ? WARDEN_WHY_NONE : WARDEN_WHY_VERB;
 }
 
 /* Is it there, is it the one that was audited, and do we see enough of it to say more? */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/rate.h"
 #include "hands/protect.h"
 #include "hands/settings.h"
 #include "hands/target.h"
@@ -31,17 +32,9 @@ struct grace_table {
 const struct grace_entry *grace_note(struct grace_table *g, const struct target *t, uint64_t cgroup_id,
                                      uint64_t now_ms);
 /* Who stands still hears nothing: once any of @owner's was stopped, all of them have to be asked again. Folders lie in each other
- * and processes move, so nobody says which of them it was. Returns the next entry that was forgotten; NULL = no more. */
-const struct grace_entry *grace_forget(struct grace_table *g, uint32_t owner_uid);
-
-/* Orders per second, as a bucket that fills. All zero = full. */
-struct rate {
-        uint64_t spent_milli; /* thousandths of an order */
-        uint64_t at_ms;
-};
-
-/* False = too many; refused ones count too, so that a mad brain is told no from one moment to the next. */
-bool rate_take(struct rate *rate, uint32_t per_s, uint32_t burst, uint64_t now_ms);
+ * and processes move, so nobody says which of them it was; who parks one process (@pid, else 0) does.
+ * Returns the next entry that was forgotten; NULL = no more. */
+const struct grace_entry *grace_forget(struct grace_table *g, uint32_t owner_uid, uint32_t pid);
 
 struct policy_facts {
         const struct warden_order *order;

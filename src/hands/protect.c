@@ -4,35 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const own_names[] = { "lessor-warden", "lessord", "lessor-eyes" };
+static const char *const own_names[] = { "lessor-warden", "lessord", "lessor-eyes", "lessor-checkpoint" };
 
 /* Where Debian, Fedora, Arch and SUSE have them. */
 /* clang-format off */
 static const char *const always[] = {
-        /* the way in */
-        "/usr/sbin/sshd", "/usr/bin/sshd", "/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth",
-        "/usr/lib/ssh/sshd-session", "/usr/lib/ssh/sshd-auth", "/usr/libexec/openssh/sshd-session",
-        "/usr/libexec/openssh/sshd-auth", "/usr/sbin/dropbear", "/usr/bin/login", "/usr/sbin/agetty",
-        /* service managers and what they stand on */
-        "/usr/lib/systemd/systemd", "/usr/lib/systemd/systemd-executor", "/usr/lib/systemd/systemd-logind",
-        "/usr/lib/systemd/systemd-journald", "/usr/lib/systemd/systemd-udevd", "/usr/bin/udevadm", "/usr/sbin/init",
-        "/usr/bin/dbus-daemon", "/usr/bin/dbus-broker", "/usr/bin/dbus-broker-launch", "/usr/lib/polkit-1/polkitd",
-        "/usr/libexec/polkitd", "/usr/bin/containerd", "/usr/bin/dockerd", "/usr/sbin/dockerd",
-        /* display servers and compositors */
-        "/usr/lib/xorg/Xorg", "/usr/libexec/Xorg", "/usr/lib/Xorg", "/usr/bin/Xorg", "/usr/bin/Xwayland",
-        "/usr/bin/Xvnc", "/usr/bin/Xtigervnc", "/usr/bin/gnome-shell", "/usr/bin/mutter", "/usr/bin/kwin_x11",
-        "/usr/bin/kwin_wayland", "/usr/bin/kwin_wayland_wrapper", "/usr/bin/plasmashell", "/usr/bin/sway",
-        "/usr/bin/weston", "/usr/bin/Hyprland", "/usr/bin/labwc", "/usr/bin/wayfire", "/usr/bin/river", "/usr/bin/niri",
-        "/usr/bin/cage", "/usr/bin/gamescope", "/usr/bin/cosmic-comp", "/usr/bin/cinnamon", "/usr/bin/muffin",
-        "/usr/bin/marco", "/usr/bin/xfwm4", "/usr/bin/openbox", "/usr/bin/i3", "/usr/bin/picom",
-        /* login screens and sessions */
-        "/usr/sbin/gdm3", "/usr/sbin/gdm", "/usr/bin/gdm", "/usr/libexec/gdm-session-worker",
-        "/usr/libexec/gdm-wayland-session", "/usr/libexec/gdm-x-session", "/usr/lib/gdm3/gdm-session-worker",
-        "/usr/lib/gdm3/gdm-wayland-session", "/usr/lib/gdm3/gdm-x-session", "/usr/sbin/lightdm", "/usr/bin/sddm",
-        "/usr/lib/x86_64-linux-gnu/sddm/sddm-helper", "/usr/libexec/sddm-helper", "/usr/bin/greetd",
-        "/usr/sbin/greetd", "/usr/bin/xdm", "/usr/libexec/gnome-session-binary", "/usr/bin/gnome-session",
-        "/usr/bin/startplasma-x11", "/usr/bin/startplasma-wayland", "/usr/bin/ksmserver", "/usr/bin/xfce4-session",
-        "/usr/bin/cinnamon-session", "/usr/bin/mate-session", "/usr/bin/lxqt-session", "/usr/bin/cosmic-session",
+#include "hands/protected.inc"
 };
 /* clang-format on */
 enum { ALWAYS_N = sizeof(always) / sizeof(always[0]), OWN_N = sizeof(own_names) / sizeof(own_names[0]) };

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
+#include "base/cgroup2.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "hands/cgroup.h"
@@ -12,6 +13,14 @@ struct warden_answer slow_answer(const struct warden_order *o, enum warden_resul
                                  int error)
 {
         return (struct warden_answer){ .order_id = o->order_id, .result = result, .why = why, .error = error };
+}
+
+struct warden_answer slow_not_signalled(const struct warden_order *o, enum warden_result result, int error)
+{
+        enum warden_why why = error == -ESRCH    ? WARDEN_WHY_GONE
+                              : error == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD
+                                                 : WARDEN_WHY_SYSTEM;
+        return slow_answer(o, result, why, -error);
 }
 
 static struct warden_answer done(const struct slow *s)
@@ -74,18 +83,18 @@ static enum warden_why each_member(const struct slow *s, enum warden_why (*each)
 /* Without cgroup.kill: while everything stands still nobody can be born, so one look finds them all. */
 static enum warden_why freeze_and_kill(const struct slow *s)
 {
-        int r = cgroup_write(s->cgroup, "cgroup.freeze", "1");
+        int r = cgroup2_write(s->cgroup, "cgroup.freeze", "1");
         if (r < 0) {
                 errno = -r;
                 return WARDEN_WHY_SYSTEM;
         }
         /* One that hangs in the kernel never stands still; the others are killed all the same. */
-        (void) cgroup_wait(s->cgroup, "frozen", '1', s->settings->kill_wait_ms);
+        (void) cgroup2_wait(s->cgroup, "frozen", '1', s->settings->kill_wait_ms);
         enum warden_why why = each_member(s, only_check);
         if (why == WARDEN_WHY_NONE)
                 why = each_member(s, check_and_kill);
         int code = errno;
-        (void) cgroup_write(s->cgroup, "cgroup.freeze", "0");
+        (void) cgroup2_write(s->cgroup, "cgroup.freeze", "0");
         errno = code;
         return why;
 }
@@ -98,9 +107,9 @@ static enum warden_why kill_round(const struct slow *s)
 
         if (why != WARDEN_WHY_NONE && !too_many)
                 return why;
-        if (too_many || s->settings->no_cgroup_kill || !cgroup_has_kill(s->cgroup))
+        if (too_many || s->settings->no_cgroup_kill || !cgroup2_has_kill(s->cgroup))
                 return freeze_and_kill(s);
-        int r = cgroup_write(s->cgroup, "cgroup.kill", "1");
+        int r = cgroup2_write(s->cgroup, "cgroup.kill", "1");
         errno = -r;
         return r == 0 ? WARDEN_WHY_NONE : WARDEN_WHY_SYSTEM;
 }
@@ -112,7 +121,7 @@ static struct warden_answer kill_cgroup(const struct slow *s)
                 if (why != WARDEN_WHY_NONE)
                         return slow_answer(s->order, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED, why,
                                            why == WARDEN_WHY_SYSTEM ? errno : 0);
-                int r = cgroup_wait(s->cgroup, "populated", '0', s->settings->kill_wait_ms);
+                int r = cgroup2_wait(s->cgroup, "populated", '0', s->settings->kill_wait_ms);
                 if (r == 1 || r == -ENOENT || r == -ENODEV) /* its folder may be tidied away the moment it is empty */
                         return done(s);
                 if (r < 0)
@@ -129,8 +138,7 @@ static struct warden_answer kill_one(const struct slow *s)
                 if (r == -ESRCH)
                         return done(s);
                 if (r < 0)
-                        return slow_answer(s->order, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED,
-                                           r == -ENOSYS ? WARDEN_WHY_KERNEL_TOO_OLD : WARDEN_WHY_SYSTEM, -r);
+                        return slow_not_signalled(s->order, round == 0 ? WARDEN_BLOCKED : WARDEN_FAILED, r);
                 (void) poll(&p, 1, (int) s->settings->kill_wait_ms);
                 if (target_is_dead(s->pidfd))
                         return done(s);
@@ -145,13 +153,13 @@ static struct warden_answer freeze_cgroup(const struct slow *s)
         enum warden_why why = each_member(s, only_check);
         if (why != WARDEN_WHY_NONE)
                 return slow_answer(s->order, WARDEN_BLOCKED, why, why == WARDEN_WHY_SYSTEM ? errno : 0);
-        int r = cgroup_write(s->cgroup, "cgroup.freeze", "1");
+        int r = cgroup2_write(s->cgroup, "cgroup.freeze", "1");
         if (r < 0)
                 return slow_answer(s->order, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
-        r = cgroup_wait(s->cgroup, "frozen", '1', s->settings->freeze_wait_ms);
+        r = cgroup2_wait(s->cgroup, "frozen", '1', s->settings->freeze_wait_ms);
         if (r == 1)
                 return done(s);
-        (void) cgroup_write(s->cgroup, "cgroup.freeze", "0");
+        (void) cgroup2_write(s->cgroup, "cgroup.freeze", "0");
         return slow_answer(s->order, WARDEN_FAILED, r < 0 ? WARDEN_WHY_SYSTEM : WARDEN_WHY_NOT_FROZEN, r < 0 ? -r : 0);
 }
 
@@ -162,7 +170,7 @@ static struct warden_answer freeze_one(const struct slow *s)
         int r = target_signal(s->pidfd, SIGSTOP);
 
         if (r < 0)
-                return slow_answer(s->order, WARDEN_BLOCKED, r == -ESRCH ? WARDEN_WHY_GONE : WARDEN_WHY_SYSTEM, -r);
+                return slow_not_signalled(s->order, WARDEN_BLOCKED, r);
         do {
                 struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
                 if (poll(&p, 1, SLOW_LOOK_MS) > 0)
@@ -176,11 +184,9 @@ static struct warden_answer freeze_one(const struct slow *s)
 
 struct warden_answer slow_thaw(const struct slow *s)
 {
-        int r = s->cgroup >= 0 ? cgroup_write(s->cgroup, "cgroup.freeze", "0") : target_signal(s->pidfd, SIGCONT);
+        int r = s->cgroup >= 0 ? cgroup2_write(s->cgroup, "cgroup.freeze", "0") : target_signal(s->pidfd, SIGCONT);
 
-        if (r == 0)
-                return done(s);
-        return slow_answer(s->order, WARDEN_BLOCKED, r == -ESRCH ? WARDEN_WHY_GONE : WARDEN_WHY_SYSTEM, -r);
+        return r == 0 ? done(s) : slow_not_signalled(s->order, WARDEN_BLOCKED, r);
 }
 
 bool slow_is(enum warden_verb verb)

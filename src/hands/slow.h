@@ -22,6 +22,8 @@ struct slow {
 /* What came of an order; the rest of the answer is 0. */
 struct warden_answer slow_answer(const struct warden_order *o, enum warden_result result, enum warden_why why,
                                  int error);
+/* The same when target_signal() said @error. */
+struct warden_answer slow_not_signalled(const struct warden_order *o, enum warden_result result, int error);
 /* True for the verbs that slow_run() knows. */
 bool slow_is(enum warden_verb verb);
 /* Carries the order out, or not, and says which; `kept` is left to the caller. */

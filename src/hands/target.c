@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/cleanup.h"
+#include "base/proc_text.h"
 
 enum {
         STAT_MAX = 4096, /* 52 numbers and a name come to 1.2 KiB at the very most */
@@ -18,47 +19,6 @@ enum {
         FLAG_KERNEL_THREAD = 0x00200000,
         FLAG_EXITING = 0x00000004,
 };
-
-static bool read_whole(int dir, const char *name, char *buf, size_t size, size_t *ret_n)
-{
-        auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        size_t n = 0;
-        ssize_t got;
-
-        if (fd < 0)
-                return false;
-        while (n < size - 1 && (got = read(fd, buf + n, size - 1 - n)) != 0) {
-                if (got < 0 && errno != EINTR)
-                        return false;
-                n += got > 0 ? (size_t) got : 0;
-        }
-        buf[n] = '\0';
-        *ret_n = n;
-        return n < size - 1;
-}
-
-/* A number at *at and the blank after it. */
-static bool take_number(const char **at, uint64_t *ret)
-{
-        uint64_t v = 0;
-        const char *p = *at;
-
-        if (*p < '0' || *p > '9')
-                return false;
-        for (; *p >= '0' && *p <= '9'; p++)
-                if (__builtin_mul_overflow(v, 10U, &v) || __builtin_add_overflow(v, (unsigned) (*p - '0'), &v))
-                        return false;
-        *at = p + (*p == ' ' || *p == '\t');
-        *ret = v;
-        return true;
-}
-
-static const char *skip_fields(const char *p, unsigned n)
-{
-        while (n > 0 && *p)
-                n -= *p++ == ' ';
-        return p;
-}
 
 bool target_parse_stat(const char *text, size_t n, struct target *ret)
 {
@@ -69,13 +29,13 @@ bool target_parse_stat(const char *text, size_t n, struct target *ret)
                 return false;
         char state = p[2];
         p += 4; /* field 4, the parent */
-        if (!take_number(&p, &ppid) || ppid > INT32_MAX)
+        if (!proc_text_number(&p, &ppid) || ppid > INT32_MAX)
                 return false;
-        p = skip_fields(p, 4); /* group, session, terminal, its group (which may be -1) */
-        if (!take_number(&p, &flags))
+        p = proc_text_skip(p, 4); /* group, session, terminal, its group (which may be -1) */
+        if (!proc_text_number(&p, &flags))
                 return false;
-        p = skip_fields(p, 12); /* up to field 22 */
-        if (!take_number(&p, &start))
+        p = proc_text_skip(p, 12); /* up to field 22 */
+        if (!proc_text_number(&p, &start))
                 return false;
         ret->state = state;
         ret->ppid = (uint32_t) ppid;
@@ -90,7 +50,7 @@ static bool read_stat(int dir, struct target *t)
         char text[STAT_MAX];
         size_t n = 0;
 
-        return read_whole(dir, "stat", text, sizeof(text), &n) && target_parse_stat(text, n, t);
+        return proc_text_read(dir, "stat", text, sizeof(text), &n) && target_parse_stat(text, n, t);
 }
 
 /* The first number of "Uid:\t…" is the real one: who started it, which a set-uid program does not change. */
@@ -100,13 +60,13 @@ static bool read_uid(int dir, struct target *t)
         size_t n = 0;
         uint64_t uid;
 
-        if (!read_whole(dir, "status", text, sizeof(text), &n))
+        if (!proc_text_read(dir, "status", text, sizeof(text), &n))
                 return false;
         const char *p = strstr(text, "\nUid:\t"); /* Name: comes first, and the kernel escapes newlines in it */
         if (!p)
                 return false;
         p += strlen("\nUid:\t");
-        if (!take_number(&p, &uid) || uid >= UINT32_MAX)
+        if (!proc_text_number(&p, &uid) || uid >= UINT32_MAX)
                 return false;
         t->real_uid = (uid_t) uid;
         return true;
@@ -136,7 +96,7 @@ static void read_cgroup(int dir, struct target *t)
         char text[2 * TARGET_CGROUP_SIZE];
         size_t n = 0;
 
-        if (!read_whole(dir, "cgroup", text, sizeof(text), &n))
+        if (!proc_text_read(dir, "cgroup", text, sizeof(text), &n))
                 return;
         const char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
         if (!line)

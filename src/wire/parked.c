@@ -9,16 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/cleanup.h"
+#include "base/own_folder.h"
 
 enum { NAME_SIZE = RECORD_NAME_SIZE + 8 };
-
-static int read_boot_id(char ret[RECORD_BOOT_ID_SIZE])
-{
-        auto_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-        ret[RECORD_BOOT_ID_SIZE - 1] = '\0';
-        return fd >= 0 && read(fd, ret, RECORD_BOOT_ID_SIZE - 1) == RECORD_BOOT_ID_SIZE - 1 ? 0 : -EIO;
-}
 
 /* ---- the folder ---- */
 
@@ -33,23 +26,14 @@ static int give_to_readers(int folder, gid_t reader, struct error *err)
 
 int parked_open(const char *path, gid_t reader, int *ret_folder, struct error *err)
 {
-        struct stat st;
+        auto_close int folder = -1;
 
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                return error_errno(err, errno, "making the folder %s", path);
-        auto_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
-                return error_set(err, EPERM, "%s is no folder; remove it", path);
-        if (folder < 0 || fstat(folder, &st) < 0)
-                return error_errno(err, errno, "opening the folder %s", path);
-        if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-                return error_set(err, EPERM,
-                                 "others can write in %s; chmod go-w it, or remove it when nothing is parked", path);
-        int r = give_to_readers(folder, reader, err);
-        if (r < 0)
-                return r;
-        *ret_folder = take_fd(folder);
-        return 0;
+        int r = own_folder_open(path, S_IWGRP | S_IWOTH, &folder, err);
+        if (r == 0)
+                r = give_to_readers(folder, reader, err);
+        if (r == 0)
+                *ret_folder = take_fd(folder);
+        return r;
 }
 
 int parked_open_to_read(const char *path, int *ret_folder, struct error *err)
@@ -94,9 +78,9 @@ int parked_read(int folder, uint32_t pid, uint64_t start_ticks, struct record *r
                 return r;
         if (ret->pid != pid || ret->start_ticks != start_ticks)
                 r = error_set(err, EBADMSG, "record %s is of another process", name);
-        else if (read_boot_id(boot_id) < 0)
-                r = error_set(err, EIO, "/proc does not tell the boot id");
-        else if (strcmp(boot_id, ret->boot_id) != 0)
+        else
+                r = own_folder_boot_id(boot_id, err);
+        if (r == 0 && strcmp(boot_id, ret->boot_id) != 0)
                 r = error_set(err, ESTALE, "record %s is of another boot", name);
         if (r < 0 && r != -ESTALE)
                 memset(ret, 0, sizeof(*ret));
@@ -125,11 +109,12 @@ int parked_write(int folder, struct record *record, struct error *err)
         struct timespec now;
         size_t n = 0;
 
-        if (read_boot_id(record->boot_id) < 0)
-                return error_set(err, EIO, "/proc does not tell the boot id");
+        int r = own_folder_boot_id(record->boot_id, err);
+        if (r < 0)
+                return r;
         (void) clock_gettime(CLOCK_REALTIME, &now);
         record->time_s = (uint64_t) now.tv_sec;
-        int r = record_format(record, text, sizeof(text), &n, err);
+        r = record_format(record, text, sizeof(text), &n, err);
         if (r < 0)
                 return r;
         record_name(record->pid, record->start_ticks, name);
@@ -164,9 +149,7 @@ int parked_set_aside(int folder, uint32_t pid, uint64_t start_ticks)
 
 /* ---- all of them ---- */
 
-int parked_each(int folder,
-                bool (*each)(void *ctx, uint32_t pid, uint64_t start_ticks, const struct record *record, int error),
-                void *ctx)
+int parked_each(int folder, parked_fn each, void *ctx)
 {
         int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;

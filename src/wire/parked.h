@@ -33,10 +33,11 @@ int parked_remove(int folder, uint32_t pid, uint64_t start_ticks);
 /* A record of another boot. */
 int parked_set_aside(int folder, uint32_t pid, uint64_t start_ticks);
 
-/* Calls @each for every name of a record; @error is what parked_read() said. Ends when @each returns false. */
-int parked_each(int folder,
-                bool (*each)(void *ctx, uint32_t pid, uint64_t start_ticks, const struct record *record, int error),
-                void *ctx);
+/* @error is what parked_read() said. False: no more. */
+typedef bool (*parked_fn)(void *ctx, uint32_t pid, uint64_t start_ticks, const struct record *record, int error);
+
+/* Calls @each for every name of a record. */
+int parked_each(int folder, parked_fn each, void *ctx);
 
 /*
  * Who calls the driver about a process, or changes its record, holds its lock; it goes with the process that took it. Without

@@ -12,13 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "base/own_folder.h"
 #include "wire/warden.h"
 
 enum {
         RECORD_VERSION = 1,
-        RECORD_MAX = 1024,        /* bytes of a file, generously */
-        RECORD_BOOT_ID_SIZE = 37, /* /proc/sys/kernel/random/boot_id, with a NUL */
-        RECORD_NAME_SIZE = 32,    /* "4711-123456" */
+        RECORD_MAX = 1024, /* bytes of a file, generously */
+        RECORD_BOOT_ID_SIZE = BOOT_ID_SIZE,
+        RECORD_NAME_SIZE = 32, /* "4711-123456" */
 };
 
 /* Where it stands. Those that end in -ing are written before the driver is called: how it ended the driver's state tells. */

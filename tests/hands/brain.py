@@ -245,8 +245,8 @@ class Brain:
 class Warden:
     """A warden in somebody's own session, as lessord starts it."""
 
-    def __init__(self, folder, *options, command=(), **popen):
-        self.folder, self.options, self.command, self.popen = folder, options, list(command), popen
+    def __init__(self, folder, *options, command=(), program=WARDEN, **popen):
+        self.folder, self.options, self.command, self.popen = folder, options, [*command, program], popen
         self.log = os.path.join(folder, "log")
         self.start()
 
@@ -258,7 +258,7 @@ class Warden:
         os.seteuid(root)
         with open(self.log, "a") as log:
             self.child = subprocess.Popen(
-                [*self.command, WARDEN, "--fd", str(theirs.fileno()), "--dir", os.path.join(self.folder, "warden"),
+                [*self.command, "--fd", str(theirs.fileno()), "--dir", os.path.join(self.folder, "warden"),
                  *self.options],
                 pass_fds=[theirs.fileno()], stderr=log, **self.popen)  # fmt: skip
         theirs.close()
@@ -301,11 +301,13 @@ class SystemWarden(Warden):
 
     def start(self):
         with open(self.log, "a") as log:
+            before = log.tell()
             self.child = subprocess.Popen(
-                [*self.command, WARDEN, "--system", "--dir", os.path.join(self.folder, "warden"), "--socket", self.socket,
-                 "--config", self.config, "--brain-uid", str(self.brain_uid)],
+                [*self.command, "--system", "--dir", os.path.join(self.folder, "warden"), "--parked",
+                 os.path.join(self.folder, "parked"), "--socket", self.socket, "--config", self.config,
+                 "--brain-uid", str(self.brain_uid)],
                 stderr=log, **self.popen)  # fmt: skip
-        until("the warden listens", lambda: "event=ready" in self.words() or self.child.poll() is not None)
+        until("the warden listens", lambda: "event=ready" in self.words()[before:] or self.child.poll() is not None)
         self.brain = self.connect() if self.child.poll() is None else None
 
     def connect(self):

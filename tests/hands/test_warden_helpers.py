@@ -47,9 +47,15 @@ class Lingering:
         self.child.wait(PATIENCE_S)
 
 
+def children_of(warden, program):
+    pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
+    return [p for p in pids if int((stat_fields(p) or [0, 0])[1]) == warden.child.pid and not is_dead(p)
+            and os.path.basename(os.readlink(f"/proc/{p}/exe")) == program]  # fmt: skip
+
+
 def helpers_of(warden):
-    return [int(p) for p in os.listdir("/proc")
-            if p.isdigit() and int((stat_fields(p) or [0, 0])[1]) == warden.child.pid and not is_dead(p)]
+    until("lessor-checkpoint is its own program", lambda: children_of(warden, "lessor-checkpoint"))
+    return children_of(warden, "lessor-warden")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from brain import (ALICE, BOB, CHECKPOINT, FREEZE, KILL_TREE, LOCK, RESTORE, SIGNAL, THAW, UNLOCK, Warden, clone_at, needs_root, reap,
+from brain import (ALICE, BOB, FREEZE, KILL_TREE, SIGNAL, THAW, Warden, clone_at, needs_root, reap,
                    start_ticks, state_of, stat_fields, uid_of, until, without)  # fmt: skip
 
 
@@ -143,14 +143,6 @@ def test_s22_thousand_targets_a_second_are_refused(things):
     until("no more signals come", lambda: len(target.signals()) <= whys.count("none"))
     carried = sum(why != "rate" for why in whys)
     assert brain.ping() and warden.words().count("why=rate") <= carried  # no line for each
-
-
-def test_s22_verbs_of_a_later_release_are_refused(things):
-    target = things.target()
-    brain = things.warden().brain.greet()
-    for verb in (LOCK, CHECKPOINT, RESTORE, UNLOCK):
-        assert brain.ask(verb, target.pid, uuid=b"u" * 16, deadline_ms=1000) == ("blocked", "verb")
-    assert target.signals() == []
 
 
 def test_signal_that_is_nobodys_way_out_is_refused(things):

@@ -96,8 +96,12 @@ static void one_thing_wrong_is_refused_by_its_name(void **state)
         BROKEN(order.signal = SIGKILL, WARDEN_WHY_NO_GRACE);
         BROKEN(order.signal = SIGSEGV, WARDEN_WHY_SIGNAL);
         BROKEN(order.signal = 0, WARDEN_WHY_SIGNAL);
-        for (int verb = WARDEN_LOCK; verb <= WARDEN_VERB_N; verb++)
-                BROKEN(order.verb = (enum warden_verb) verb, WARDEN_WHY_VERB);
+        BROKEN(order.verb = WARDEN_VERB_N, WARDEN_WHY_VERB);
+        BROKEN(order.verb = WARDEN_VERB_NONE, WARDEN_WHY_VERB);
+        for (int verb = WARDEN_LOCK; verb < WARDEN_VERB_N; verb++) { /* parking: every check but the grace */
+                BROKEN(order.verb = (enum warden_verb) verb, WARDEN_WHY_NONE);
+                BROKEN((order.verb = (enum warden_verb) verb, target.real_uid++), WARDEN_WHY_OTHER_OWNER);
+        }
         /* On its way out its program is gone: not a reason against it, but every other one still is. */
         BROKEN((target.program_known = false, target.exiting = true), WARDEN_WHY_NONE);
         BROKEN((target.program_known = false, target.exiting = true, target.real_uid++), WARDEN_WHY_OTHER_OWNER);
@@ -157,12 +161,27 @@ static void grace_of_an_owner_whose_process_was_stopped_begins_anew(void **state
         other.pid++;
         other.real_uid++;
         const struct grace_entry *others = grace_note(&grace, &other, 0, long_ago);
-        assert_ptr_equal(grace_forget(&grace, OWNER), &grace.entries[0]);
-        assert_ptr_equal(grace_forget(&grace, OWNER), &grace.entries[1]);
-        assert_null(grace_forget(&grace, OWNER));
+        assert_ptr_equal(grace_forget(&grace, OWNER, 0), &grace.entries[0]);
+        assert_ptr_equal(grace_forget(&grace, OWNER, 0), &grace.entries[1]);
+        assert_null(grace_forget(&grace, OWNER, 0));
         assert_int_equal(others->pid, other.pid);
         order.signal = SIGKILL;
         assert_int_equal(check(), WARDEN_WHY_NO_GRACE);
+}
+
+static void grace_of_a_process_that_is_parked_begins_anew_and_no_other(void **state)
+{
+        const uint64_t long_ago = NOW_MS - SETTINGS_GRACE_DEFAULT_MS;
+        struct target other = target;
+
+        (void) state;
+        (void) grace_note(&grace, &target, 0, long_ago);
+        other.pid++;
+        (void) grace_note(&grace, &other, 0, long_ago);
+        assert_ptr_equal(grace_forget(&grace, OWNER, other.pid), &grace.entries[1]);
+        assert_null(grace_forget(&grace, OWNER, other.pid));
+        order.signal = SIGKILL;
+        assert_int_equal(check(), WARDEN_WHY_NONE);
 }
 
 static void full_grace_table_forgets_the_oldest(void **state)
@@ -298,6 +317,7 @@ int main(void)
                 cmocka_unit_test_setup(one_thing_wrong_is_refused_by_its_name, right),
                 cmocka_unit_test_setup(grace_is_of_one_identity_and_one_lease, right),
                 cmocka_unit_test_setup(grace_of_an_owner_whose_process_was_stopped_begins_anew, right),
+                cmocka_unit_test_setup(grace_of_a_process_that_is_parked_begins_anew_and_no_other, right),
                 cmocka_unit_test_setup(full_grace_table_forgets_the_oldest, right),
                 cmocka_unit_test_setup(rate_is_a_bucket_that_fills, right),
                 cmocka_unit_test_setup(F49_protected_process_is_never_chosen_in_100000_random_tables, right),

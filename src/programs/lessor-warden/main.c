@@ -4,7 +4,6 @@
  * lessord orders over one socket, after checking each order itself (hands/policy.h), and nothing else.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <linux/capability.h>
@@ -13,25 +12,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-#include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/seqpacket.h"
 #include "hands/settings.h"
 #include "programs/lessor-warden/serve.h"
 
-enum { EXIT_USAGE = 2, EXIT_VERSION = 3, EXIT_REFUSED = 78, SYSTEMD_FIRST_FD = 3 };
-
-enum { NO_NUMBER = UINT32_MAX };
+enum { EXIT_USAGE = 2, EXIT_VERSION = 3, EXIT_REFUSED = 78, NO_NUMBER = UINT32_MAX };
 
 struct options {
         bool system;
         uint32_t fd, brain_uid; /* NO_NUMBER = not given */
-        const char *dir, *socket, *config, *lacks;
+        gid_t brain_gid;        /* -1 = not known */
+        const char *dir, *parked, *socket, *config, *lacks;
         struct settings settings;
 };
 
@@ -46,6 +42,7 @@ static void usage(FILE *out)
                 "\n"
                 "  --fd N             own session: a SOCK_SEQPACKET socket to lessord\n"
                 "  --dir DIR          where it remembers what it does (own session: required)\n"
+                "  --parked DIR       records of parked processes (/run/lessor/parked; own session: beside DIR)\n"
                 "  --system           for the whole machine, as root\n"
                 "  --socket PATH      listen here (/run/lessor/warden.sock); systemd's socket goes first\n"
                 "  --config FILE      what it may do (/etc/lessor/warden.conf)\n"
@@ -92,6 +89,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         const struct row rows[] = {
                 { "fd", OF_SESSION, NULL, &o->fd, 0, 1 << 20 },
                 { "dir", OF_BOTH, &o->dir },
+                { "parked", OF_BOTH, &o->parked },
                 { "socket", OF_SYSTEM, &o->socket },
                 { "config", OF_SYSTEM, &o->config },
                 { "brain-uid", OF_SYSTEM, NULL, &o->brain_uid, 0, UINT32_MAX - 2 },
@@ -133,66 +131,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 
 /* ---- sockets ---- */
 
-static bool is_seqpacket(int fd, bool listening)
-{
-        int type = 0, accepts = 0;
-        socklen_t n_type = sizeof(type), n_accepts = sizeof(accepts);
-
-        return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n_type) == 0 && type == SOCK_SEQPACKET &&
-               getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &n_accepts) == 0 && (accepts != 0) == listening;
-}
-
-/* sd_listen_fds(3) for exactly one socket; -1 = systemd gave none. */
-static int socket_of_systemd(void)
-{
-        const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
-        uint64_t v;
-
-        if (!pid || !n || parse_u64("LISTEN_PID", pid, 1, INT_MAX, &v, NULL) < 0 || (pid_t) v != getpid())
-                return -1;
-        return strcmp(n, "1") == 0 && is_seqpacket(SYSTEMD_FIRST_FD, true) ? SYSTEMD_FIRST_FD : -1;
-}
-
-/* Born 0600 and given to lessord's user; whoever else could connect is refused by uid (serve_take_peer). */
-static int listen_at(const char *path, uid_t brain, int *ret_fd, struct error *err)
-{
-        struct sockaddr_un addr = { .sun_family = AF_UNIX };
-        struct stat st;
-        auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-        if (fd < 0)
-                return error_errno(err, errno, "a socket");
-        if (strlen(path) >= sizeof(addr.sun_path))
-                return error_set(err, ENAMETOOLONG, "the socket's path %s is longer than %zu bytes", path,
-                                 sizeof(addr.sun_path) - 1);
-        (void) snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-        (void) unlink(path);
-        mode_t before = umask(0177);
-        int r = bind(fd, (struct sockaddr *) &addr, sizeof(addr));
-        int code = errno;
-        (void) umask(before);
-        if (r < 0)
-                return error_errno(err, code, "listening at %s", path);
-        /* The folder may be lessord's: what it put there meanwhile is not given to it. */
-        auto_close int made = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (made < 0 || fstat(made, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
-                return error_set(err, EPERM, "somebody put something else at %s", path);
-        if (fchownat(made, "", brain, (gid_t) -1, AT_EMPTY_PATH) < 0 || listen(fd, 4) < 0)
-                return error_errno(err, errno, "listening at %s", path);
-        *ret_fd = take_fd(fd);
-        return 0;
-}
-
 static int find_brain(struct options *o, struct error *err)
 {
-        if (o->brain_uid != NO_NUMBER)
-                return 0;
-        const struct passwd *user = getpwnam("lessor");
-        if (!user)
+        const struct passwd *user = o->brain_uid != NO_NUMBER ? getpwuid(o->brain_uid) : getpwnam("lessor");
+
+        if (!user && o->brain_uid == NO_NUMBER)
                 return error_set(err, ENOENT,
                                  "there is no user \"lessor\", as whom lessord runs; make it, or name it by "
                                  "--brain-uid");
-        o->brain_uid = user->pw_uid;
+        o->brain_uid = user ? user->pw_uid : o->brain_uid;
+        o->brain_gid = user ? user->pw_gid : (gid_t) -1;
         return 0;
 }
 
@@ -201,15 +149,12 @@ static int open_socket(struct options *o, struct serve *s, int *ret_listener, st
         *ret_listener = -1;
         s->brain_uid = getuid();
         if (!o->system)
-                return is_seqpacket((int) o->fd, false)
+                return seqpacket_is((int) o->fd, false)
                                ? 0
                                : error_set(err, EINVAL, "--fd %u is no SOCK_SEQPACKET socket", o->fd);
-        int r = find_brain(o, err);
-        if (r < 0)
-                return r;
         s->brain_uid = o->brain_uid;
-        *ret_listener = socket_of_systemd();
-        return *ret_listener >= 0 ? 0 : listen_at(o->socket, o->brain_uid, ret_listener, err);
+        *ret_listener = seqpacket_of_systemd();
+        return *ret_listener >= 0 ? 0 : seqpacket_listen(o->socket, o->brain_uid, ret_listener, err);
 }
 
 /* ---- privileges ---- */
@@ -257,8 +202,11 @@ static int start(struct options *o, struct serve *s, struct error *err)
         int listener = -1;
         int r = o->system ? settings_load(&o->settings, o->config, err) : 0;
 
+        if (r == 0 && o->system)
+                r = find_brain(o, err);
+        const struct carry_where where = { o->dir, o->parked, o->brain_gid, o->system };
         if (r == 0) /* before the socket: a second one of us takes nothing from the first */
-                r = carry_open(&s->carry, &o->settings, o->dir, err);
+                r = carry_open(&s->carry, &o->settings, &where, err);
         if (r == 0)
                 r = open_socket(o, s, &listener, err);
         if (r == 0)
@@ -272,9 +220,11 @@ int main(int argc, char **argv)
         static struct serve serve;
         static struct options options = { .fd = NO_NUMBER,
                                           .brain_uid = NO_NUMBER,
+                                          .brain_gid = (gid_t) -1,
                                           .socket = "/run/lessor/warden.sock",
                                           .config = "/etc/lessor/warden.conf" };
         struct error err = { 0 };
+        char beside[PATH_MAX + 16];
 
         log_init("lessor-warden", LOG_LEVEL_INFO);
         settings_own(&options.settings, getuid());
@@ -285,7 +235,10 @@ int main(int argc, char **argv)
         if (options.system) {
                 settings_system(&options.settings);
                 options.dir = options.dir ? options.dir : "/run/lessor-warden";
+                options.parked = options.parked ? options.parked : "/run/lessor/parked";
         } else {
+                (void) snprintf(beside, sizeof(beside), "%s/../parked", options.dir);
+                options.parked = options.parked ? options.parked : beside;
                 (void) setsid(); /* the terminal's Ctrl-C is lessord's to answer */
         }
         (void) signal(SIGPIPE, SIG_IGN);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/lessor-warden/serve.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /* ---- saying something ---- */
@@ -18,6 +17,7 @@ static void hang_up(struct serve *s, int why)
         s->carry.peer = -1;
         s->carry.brain_pid = 0;
         s->greeted = false;
+        s->alone_until_ms = clock_now_ms() + WARDEN_ALONE_MS;
         s->last_error = why;
 }
 
@@ -87,10 +87,10 @@ static void on_hello(struct serve *s, const struct warden_hello *hello)
         log_info("event=brain program=%s pid=%u", hello->program, s->carry.brain_pid);
         for (size_t i = 0; i < BOOK_HELPERS_MAX; i++) {
                 const struct book_slot *slot = &s->carry.book.slots[i];
-                if (slot->state == BOOK_RUNNING)
-                        say_id(s, WARDEN_HELD, slot->order.order_id);
-                else if (slot->state == BOOK_ENDED)
+                if (slot->state == BOOK_ENDED)
                         say_answer(s, &slot->answer);
+                else if (slot->state != BOOK_FREE)
+                        say_id(s, WARDEN_HELD, slot->order.order_id);
         }
         say_state(s, 0);
 }
@@ -173,8 +173,24 @@ int serve_take_peer(struct serve *s, int fd)
 static void collect_helper(struct serve *s, size_t i)
 {
         carry_helper_ended(&s->carry, i);
-        if (s->greeted)
+        if (s->greeted && s->carry.book.slots[i].state == BOOK_ENDED)
                 say_answer(s, &s->carry.book.slots[i].answer);
+        if (s->carry.peer < 0 && s->alone_until_ms == 0)
+                carry_let_go(&s->carry); /* it may have held somebody */
+}
+
+/* For poll(): until those that are held are let go. */
+static int patience_ms(struct serve *s)
+{
+        uint64_t now_ms = clock_now_ms();
+
+        if (s->carry.peer >= 0 || s->alone_until_ms == 0)
+                return -1;
+        if (now_ms < s->alone_until_ms)
+                return (int) (s->alone_until_ms - now_ms);
+        s->alone_until_ms = 0;
+        carry_let_go(&s->carry);
+        return -1;
 }
 
 int serve_run(struct serve *s)
@@ -182,12 +198,16 @@ int serve_run(struct serve *s)
         enum { PEER, LISTENER, HELPERS };
         struct pollfd fds[HELPERS + BOOK_HELPERS_MAX];
 
+        s->alone_until_ms = clock_now_ms() + WARDEN_ALONE_MS;
+        for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
+                if (s->carry.book.slots[i].state == BOOK_PREPARED)
+                        collect_helper(s, i);
         while (s->carry.peer >= 0 || s->carry.listener >= 0) {
                 fds[PEER] = (struct pollfd){ .fd = s->carry.peer, .events = POLLIN };
                 fds[LISTENER] = (struct pollfd){ .fd = s->carry.listener, .events = POLLIN };
                 for (size_t i = 0; i < BOOK_HELPERS_MAX; i++)
                         fds[HELPERS + i] = (struct pollfd){ .fd = s->carry.helper_pidfds[i], .events = POLLIN };
-                if (poll(fds, HELPERS + BOOK_HELPERS_MAX, -1) < 0) {
+                if (poll(fds, HELPERS + BOOK_HELPERS_MAX, patience_ms(s)) < 0) {
                         if (errno == EINTR)
                                 continue;
                         return -errno;
@@ -196,8 +216,8 @@ int serve_run(struct serve *s)
                         if (fds[HELPERS + i].revents)
                                 collect_helper(s, i);
                 if (fds[PEER].revents && s->carry.peer >= 0)
-                        hear(s);
-                if (fds[LISTENER].revents) {
+                        hear(s); /* to its end, before another one is taken in its place */
+                else if (fds[LISTENER].revents) {
                         int fd = accept4(s->carry.listener, NULL, NULL, SOCK_CLOEXEC);
                         if (fd >= 0)
                                 (void) serve_take_peer(s, fd);

@@ -8,7 +8,8 @@ struct serve {
         struct carry carry; /* its peer and listener are ours */
         uid_t brain_uid;    /* whose connections are taken */
         const char *program;
-        bool greeted;   /* the peer has said hello */
+        bool greeted;            /* the peer has said hello */
+        uint64_t alone_until_ms; /* without a peer: when those that are held are let go; 0 = done */
         int last_error; /* why the last connection ended: 0, -EPROTONOSUPPORT (another version), -EBADMSG … */
 };
 
