@@ -274,8 +274,10 @@ static void take_done(struct eyes_link *e, const struct eyes_done *done)
                 if (e->reads[i].id == done->request_id)
                         e->reads[i] = (struct eyes_read_sent){ 0 };
         note_answer(e);
-        if (!e->looked)
+        if (!e->looked) {
                 tell_missing_devices(e);
+                e->host.named_all(e->host.ctx);
+        }
         e->looked = true;
         eyes_talk_first_look(e);
         eyes_arm_deadline(e);

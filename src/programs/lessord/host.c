@@ -8,6 +8,7 @@
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/host_conf.h"
 #include "programs/lessord/plan.h"
+#include "programs/lessord/records.h"
 
 static struct world *api_world(void *ctx)
 {
@@ -210,6 +211,12 @@ static void eyes_driver_changed(void *ctx)
         facts_look_soon(d);
 }
 
+/* A record names a device: where the journal is lost, it can be taken up only now. */
+static void eyes_named_all(void *ctx)
+{
+        records_tell(ctx);
+}
+
 static void eyes_first_look(void *ctx)
 {
         ((struct daemon *) ctx)->ready = true; /* main.c announces it when this turn is over */
@@ -225,6 +232,7 @@ struct eyes_host host_for_eyes(struct daemon *d)
                 .of_monotonic = eyes_of_monotonic,
                 .room_of = eyes_room_of,
                 .driver_changed = eyes_driver_changed,
+                .named_all = eyes_named_all,
                 .first_look = eyes_first_look,
         };
 }

@@ -24,7 +24,6 @@
 #include "programs/lessord/libexec.h"
 #include "programs/lessord/notify.h"
 #include "programs/lessord/options.h"
-#include "programs/lessord/records.h"
 #include "senses/proc.h"
 
 enum {
@@ -290,7 +289,6 @@ static int start(struct daemon *d, struct error *err)
         log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
                  d->world->n_leases, (unsigned long long) restored.n_records);
         tell_what_changed(d, &restored);
-        records_tell(d); /* also where the journal knows nothing of them */
         turn_run(d);
         eyes_link_start(d->eyes);
         return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The records of what is parked (wire/parked.h), as the core is told of them: when this daemon starts, and when the hands come
+ * The records of what is parked (wire/parked.h), as the core is told of them: when the cards are known, and when the hands come
  * back. They outlive both and the journal: what they say is how things stand.
  */
 #include <stdbool.h>
