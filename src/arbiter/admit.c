@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "arbiter/actions.h"
+#include "arbiter/booking.h"
 #include "arbiter/admit.h"
 #include "arbiter/ceiling.h"
 #include "arbiter/lane.h"
@@ -132,10 +133,12 @@ static void leave_heads(struct pass *p, const struct entry *e)
 static void note_backfill(struct pass *p, struct lease *lease, const struct lane *lane, const struct entry *e,
                           const struct standing *s)
 {
-        if (!lane->head || s->rule < RULE_ENDS_IN_TIME || s->rule > RULE_LEDGER_SET_ASIDE)
+        bool for_head = lane->head && s->rule >= RULE_ENDS_IN_TIME && s->rule <= RULE_LEDGER_SET_ASIDE;
+
+        if (!for_head && ref_is_none(s->promise))
                 return;
         lease->backfilled = true;
-        lease->backfill_for = world_entry_ref(p->world, lane->head);
+        lease->backfill_for = ref_is_none(s->promise) ? world_entry_ref(p->world, lane->head) : s->promise;
         lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
         p->ledger_room_bytes = u64_sub0(p->ledger_room_bytes, lease->ledger_set_aside_bytes);
 }
@@ -194,7 +197,7 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         lease->renewed_ms = w->now_ms;
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
         lease->kept_rank = (uint8_t) entry_rank(&w->config, e, w->now_ms);
-        lease->slot_end_ms = lease->slot_ms != 0 ? w->now_ms + lease->slot_ms : 0;
+        lease->slot_end_ms = lease->slot_ms != 0 ? u64_max(w->now_ms, e->due_ms) + lease->slot_ms : 0;
         note_backfill(p, lease, lane, e, s);
         world_holder_written(w, h);
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
@@ -245,6 +248,10 @@ static enum wait_kind wait_kind_of(enum rule rule)
                 return WAIT_ON_HOLD;
         case RULE_EXCLUSIVE_HOLDS:
                 return WAIT_EXCLUSIVE;
+        case RULE_BOOKED:
+                return WAIT_BOOKED;
+        case RULE_BEFORE_BOOKING:
+                return WAIT_BEFORE_BOOKING;
         case RULE_RECLAIMING:
                 return WAIT_RECLAIMING;
         case RULE_RETURNS_LIMIT:
@@ -350,6 +357,7 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
 
                 struct projection start;
                 project_start(w, d, &lane->now, e, &start);
+                booking_push(w, d, &lane->now, e, &start);
                 bool sooner = start.finite && (!ret_start->finite || start.start_ms < ret_start->start_ms);
                 bool as_soon = start.finite == ret_start->finite && start.start_ms == ret_start->start_ms;
                 if (found && !sooner && !(is_here && as_soon))
@@ -362,7 +370,13 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
 }
 
 /* @e cannot start: if one of its devices has no head yet, it is that head. */
-static bool become_head(struct pass *p, struct entry *e, const struct reason *cannot)
+static void say_booking(struct pass *p, const struct entry *booking, struct reason *why)
+{
+        why->head_lease_id = lease_id_of_entry(p->world, booking);
+        why->start_ms = booking->due_ms;
+}
+
+static bool become_head(struct pass *p, struct entry *e, const struct standing *standings, const struct reason *cannot)
 {
         struct world *w = p->world;
         uint32_t device = NO_DEVICE;
@@ -372,14 +386,15 @@ static bool become_head(struct pass *p, struct entry *e, const struct reason *ca
         if (e->no_wait || !choose_head_lane(p, e, &device, &start))
                 return false;
 
-        bool blocks = false;
-        if (!start.finite && !keep_blocking(p, e, &blocks)) {
+        bool blocks = e->kind == ENTRY_BOOKING; /* it was promised: new work that would stay waits */
+        if (!start.finite && !blocks && !keep_blocking(p, e, &blocks)) {
                 for (uint32_t d = 0; d < w->n_devices; d++)
                         if (p->lanes[d].head == e)
                                 p->lanes[d].head = NULL;
                 return false;
         }
 
+        const struct standing *s = standings ? &standings[device] : NULL;
         struct lane *lane = &p->lanes[device];
         bool start_changed =
                 !e->is_head || e->head_device != device || e->start_ms != (start.finite ? start.start_ms : 0);
@@ -401,12 +416,16 @@ static bool become_head(struct pass *p, struct entry *e, const struct reason *ca
         e->head_is_finite = e->head_is_finite || start.finite;
         e->start_ms = start.finite ? start.start_ms : 0;
 
-        enum rule rule = lane->exclusive_id != 0 ? RULE_EXCLUSIVE_HOLDS : RULE_NO_ROOM;
+        enum rule rule = lane->exclusive_id != 0 ? RULE_EXCLUSIVE_HOLDS
+                         : s && s->booking       ? RULE_BEFORE_BOOKING
+                                                 : RULE_NO_ROOM;
         if (!must_tell(p, e, rule, start_changed))
                 return true;
         struct reason why;
         fill_reason(p, &why, device, e, &(struct standing){ .rule = (uint16_t) rule });
         why.start_ms = e->start_ms;
+        if (rule == RULE_BEFORE_BOOKING)
+                say_booking(p, s->booking, &why);
         if (cannot && cannot->n_blockers != 0) { /* with why nobody's memory is taken back for it */
                 why.n_blockers = cannot->n_blockers;
                 memcpy(why.blockers, cannot->blockers, sizeof(why.blockers));
@@ -426,6 +445,8 @@ static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const 
         if (!must_tell(p, e, (enum rule) s->rule, false))
                 return;
         fill_reason(p, &why, device, e, s);
+        if (why.rule == RULE_BEFORE_BOOKING)
+                say_booking(p, s->booking, &why);
         if (why.rule == RULE_NO_ROOM || why.rule == RULE_EXCLUSIVE_HOLDS)
                 reason_add_holders(&why, p->world, device, world_entry_ref(p->world, e));
         tell_wait(p, e, &why, false);
@@ -464,7 +485,7 @@ static void wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, 
 
         order_looks(p, e, devices, &others_wait);
         /* A look takes milliseconds. Where it does not come, the other devices have a head in it meanwhile. */
-        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e, NULL))
+        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e, NULL, NULL))
                 return;
 
         uint32_t first = (uint32_t) __builtin_ctzll(devices);
@@ -745,6 +766,16 @@ static bool stays_parked(struct pass *p, struct entry *e)
         return true;
 }
 
+/* It could start, but for what was promised to others for later. */
+static void mind_bookings(struct pass *p, const struct entry *e, uint32_t device, struct standing *s)
+{
+        s->booking = booking_in_the_way(p->world, device, &p->lanes[device].now, e, ledger_room_for(p, e), &s->promise);
+        if (!s->booking)
+                return;
+        s->starts = false;
+        s->rule = RULE_BEFORE_BOOKING;
+}
+
 static void look_at(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
@@ -773,6 +804,8 @@ static void look_at(struct pass *p, struct entry *e)
 
                 lane_keep_head(w, d, lane, e);
                 standings[d] = lane_stand(w, lane, e, ledger_room_for(p, e));
+                if (standings[d].starts)
+                        mind_bookings(p, e, d, &standings[d]);
                 if (e->kind == ENTRY_THAW && standings[d].starts && !last_look_allows(p, e)) {
                         standings[d].starts = false;
                         standings[d].rule = RULE_NO_ROOM;
@@ -809,7 +842,7 @@ static void look_at(struct pass *p, struct entry *e)
         uint32_t reclaim_device;
         if (reclaim_for(p, e, &why, &reclaim_device))
                 return;
-        if (!become_head(p, e, reclaim_device != NO_DEVICE ? &why : NULL) && !is_too_large(p, e))
+        if (!become_head(p, e, standings, reclaim_device != NO_DEVICE ? &why : NULL) && !is_too_large(p, e))
                 stay_behind(p, e, nearest, &standings[nearest]);
 }
 
@@ -914,6 +947,14 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
                         struct reason why = {
                                 .rule = RULE_ON_HOLD, .place = p.place, .n_waiting = n, .need_bytes = e->demand_bytes
                         };
+                        tell_wait(&p, e, &why, false);
+                        continue;
+                }
+                if (!booking_is_due(w, e)) {
+                        struct reason why = {
+                                .rule = RULE_BOOKED, .place = p.place, .n_waiting = n, .need_bytes = e->demand_bytes
+                        };
+                        why.start_ms = e->due_ms;
                         tell_wait(&p, e, &why, false);
                         continue;
                 }

@@ -106,7 +106,8 @@ void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const s
 
 struct standing lane_stand(const struct world *w, const struct lane *lane, const struct entry *e, uint64_t ledger_room)
 {
-        struct standing s = { .room_bytes = lane->free_bytes };
+        struct standing s = { 0 };
+        s.room_bytes = lane->free_bytes;
         bool fits = e->demand_bytes <= s.room_bytes && !(e->least_bytes != 0 && lane->has_leases);
 
         if (lane->exclusive_id != 0) {

@@ -32,7 +32,9 @@ struct lane {
 struct standing {
         bool starts;
         uint64_t room_bytes;
-        uint16_t rule; /* enum rule: why it starts, or waits */
+        uint16_t rule;               /* enum rule: why it starts, or waits */
+        struct ref promise;          /* the booking for which it may be taken back; none */
+        const struct entry *booking; /* RULE_BEFORE_BOOKING: which */
 };
 
 /* Fills a lane that is zeroed but for @old_head. */

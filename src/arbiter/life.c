@@ -183,6 +183,10 @@ void life_activate(struct world *w, const struct lease_call *call, struct action
                 lease->binding.root = call->root;
                 lease->root_living = true;
         }
+        if (lease->booked_ms != 0 && !identity_is_none(call->owner)) { /* who has what was booked from now on */
+                lease->binding.kind = BINDING_PROCESS;
+                lease->binding.owner = call->owner;
+        }
         if (call->cgroup_id != 0)
                 lease->binding.cgroup_id = call->cgroup_id;
         if (lease->state == LEASE_THAWING) {
@@ -450,6 +454,14 @@ static void tick_leaving(struct world *w, struct lease *lease, struct actions *o
                 bury_drained(w, lease, out);
 }
 
+/* A grant that nobody collects is given up after a minute, a booking when its time is over: the device is kept for it. */
+static bool is_never_collected(const struct world *w, const struct lease *lease)
+{
+        if (lease->booked_ms != 0)
+                return w->now_ms >= lease->slot_end_ms;
+        return w->now_ms - lease->granted_ms >= w->config.collect_ms;
+}
+
 static void tick_lease(struct world *w, struct lease *lease, struct actions *out)
 {
         if (lease->state == LEASE_QUEUED) {
@@ -470,7 +482,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
         }
         change_tick(w, lease, out);
         park_tick(w, lease, out);
-        if (lease->state == LEASE_GRANTED && w->now_ms - lease->granted_ms >= w->config.collect_ms) {
+        if (lease->state == LEASE_GRANTED && is_never_collected(w, lease)) {
                 life_end(w, lease, END_NOT_COLLECTED, 0, out);
                 return;
         }

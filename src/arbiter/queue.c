@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include "arbiter/queue.h"
+#include "arbiter/booking.h"
 #include "arbiter/rank.h"
 #include "arbiter/usage.h"
 
@@ -8,10 +9,10 @@ struct key {
         uint64_t usage_mib_s;
         uint64_t arrival;
         uint32_t entry;
-        uint32_t rank; /* on hold: behind everything */
+        uint32_t rank; /* twice the rank: bookings stand between two; on hold: behind everything */
 };
 
-enum { RANK_ON_HOLD = 100 };
+enum { RANK_BOOKING = 2 * PRIORITY_URGENT + 1, RANK_BOOKED = 99, RANK_ON_HOLD = 100 };
 
 static bool key_before(const struct key *a, const struct key *b)
 {
@@ -26,11 +27,13 @@ static struct key key_of(const struct world *w, uint32_t i)
 {
         const struct entry *e = &w->entries[i];
         uint64_t waited_ms = entry_waited_ms(e, w->now_ms);
-        struct key key = { .arrival = e->id, .entry = i, .rank = rank_of(&w->config, e->priority, waited_ms) };
+        struct key key = { .arrival = e->id, .entry = i, .rank = 2 * rank_of(&w->config, e->priority, waited_ms) };
 
+        if (e->kind == ENTRY_BOOKING)
+                key.rank = booking_is_due(w, e) ? RANK_BOOKING : RANK_BOOKED;
         if (e->held_since_ms != 0)
                 key.rank = RANK_ON_HOLD;
-        if (waited_ms < w->config.usage_forgiven_ms)
+        if (waited_ms < w->config.usage_forgiven_ms && e->kind != ENTRY_BOOKING)
                 key.usage_mib_s = usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
         return key;
 }

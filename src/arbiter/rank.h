@@ -26,8 +26,11 @@ static inline uint64_t entry_waited_ms(const struct entry *e, uint64_t now_ms)
         return u64_sub0(u64_sub0(now_ms, e->arrived_ms), held_ms);
 }
 
+/* A booking that is due stands behind priority 1 alone, and only that passes it. */
 static inline unsigned entry_rank(const struct config *config, const struct entry *e, uint64_t now_ms)
 {
+        if (e->kind == ENTRY_BOOKING)
+                return PRIORITY_INTERACTIVE;
         return rank_of(config, e->priority, entry_waited_ms(e, now_ms));
 }
 

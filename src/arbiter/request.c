@@ -3,6 +3,7 @@
 #include <string.h>
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
+#include "arbiter/booking.h"
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
 #include "arbiter/free.h"
@@ -198,7 +199,7 @@ struct lease *request_make_lease(struct world *w, const struct request *r, uint3
 
 static struct entry *make_entry(struct world *w, const struct request *r, struct lease *lease)
 {
-        struct entry *e = world_entry_new(w, ENTRY_REQUEST);
+        struct entry *e = world_entry_new(w, r->start_ms != 0 ? ENTRY_BOOKING : ENTRY_REQUEST);
 
         assert(e);
         e->priority = r->priority;
@@ -213,6 +214,7 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
                 e->percent_milli = lease->sized == SIZED_LEARNED ? PERCENT_ALL : r->percent_milli;
         e->devices = lease->devices;
         e->limit_ms = r->slot_ms;
+        e->due_ms = r->start_ms;
         e->arrived_ms = w->now_ms;
         if (r->wait_ms != 0)
                 e->give_up_ms = w->now_ms + r->wait_ms;
@@ -249,7 +251,17 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
                 return;
         }
 
+        uint32_t device = NO_DEVICE;
+        if (r->start_ms != 0 && !booking_is_possible(w, r, bytes, devices, user, &device, &why)) {
+                request_refuse(w, out, r, &why);
+                return;
+        }
+        if (device != NO_DEVICE)
+                devices = UINT64_C(1) << device;
+
         struct lease *lease = request_make_lease(w, r, user, bytes, devices);
+        lease->booked_ms = r->start_ms;
+        lease->daily = r->daily;
         lease->sized = n_runs != 0 ? SIZED_LEARNED : r->learned ? SIZED_WHOLE : SIZED_ASKED;
         lease->sized_by = n_runs;
         struct entry *e = make_entry(w, r, lease);

@@ -49,6 +49,9 @@ void config_defaults(struct config *config)
                 .slack_milli = 20,
                 .returns_max = 6,
                 .strikes_max = 5,
+                .bookings_per_user_max = 4,
+                .booking_lead_ms = SECONDS_MS(30),
+                .booking_ahead_ms = HOURS_MS(24 * 14),
                 .hold_after_ms = SECONDS_MS(2),
         };
 }

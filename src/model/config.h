@@ -41,21 +41,24 @@ struct config {
         uint64_t end_give_up_ms; /* a process that is still there so long after SIGKILL is told as unkillable (60 s) */
         /* taking memory back (design 4.3, 4.4) */
         uint64_t linger_ms; /* an idle holder is left alone so long by its equals and betters' inferiors (60 s) */
-        uint64_t linger_filler_ms;   /* and by a filler, where its application says nothing of its own (5 min) */
-        uint64_t immune_max_ms;      /* after a return, at most (120 s) */
-        uint64_t immune_kill_ms;     /* where killing is the only way out: from the grant (600 s) */
-        uint64_t ask_ms;             /* for a participant to give its memory back (30 s) */
-        uint64_t lock_ms;            /* for the driver to end what it is doing (10 s) */
-        uint64_t yield_grace_ms;     /* restart, kill: from SIGTERM to SIGKILL (30 s) */
-        uint64_t back_off_ms;        /* after something could not be tried (30 s) */
-        uint64_t card_quiet_ms;      /* before a restore nobody outside leases may have grown for so long (2 s) */
-        uint64_t host_reserve_bytes; /* host memory that parked work never takes; the larger of it (2 GiB) and */
-        uint32_t host_reserve_milli; /* so many thousandths of all of it (100) */
-        uint32_t slack_milli;        /* a restore needs so many thousandths of the device more (20) */
-        uint32_t returns_max;        /* within an hour (6) */
-        uint32_t strikes_max;        /* in a row, then a way out is not used any more (5) */
-        bool hold_in_place;          /* fillers are locked while somebody more important is busy */
-        uint64_t hold_after_ms;      /* let go so long after that is idle (2 s) */
+        uint64_t linger_filler_ms;      /* and by a filler, where its application says nothing of its own (5 min) */
+        uint64_t immune_max_ms;         /* after a return, at most (120 s) */
+        uint64_t immune_kill_ms;        /* where killing is the only way out: from the grant (600 s) */
+        uint64_t ask_ms;                /* for a participant to give its memory back (30 s) */
+        uint64_t lock_ms;               /* for the driver to end what it is doing (10 s) */
+        uint64_t yield_grace_ms;        /* restart, kill: from SIGTERM to SIGKILL (30 s) */
+        uint64_t back_off_ms;           /* after something could not be tried (30 s) */
+        uint64_t card_quiet_ms;         /* before a restore nobody outside leases may have grown for so long (2 s) */
+        uint64_t host_reserve_bytes;    /* host memory that parked work never takes; the larger of it (2 GiB) and */
+        uint32_t host_reserve_milli;    /* so many thousandths of all of it (100) */
+        uint32_t slack_milli;           /* a restore needs so many thousandths of the device more (20) */
+        uint32_t returns_max;           /* within an hour (6) */
+        uint32_t strikes_max;           /* in a row, then a way out is not used any more (5) */
+        uint32_t bookings_per_user_max; /* (4) */
+        uint64_t booking_lead_ms;       /* memory for a booking is taken back so much before it begins (30 s) */
+        uint64_t booking_ahead_ms;      /* and it may lie so far ahead (14 days) */
+        bool hold_in_place;             /* fillers are locked while somebody more important is busy */
+        uint64_t hold_after_ms;         /* let go so long after that is idle (2 s) */
         struct quota quotas[QUOTAS_MAX];
 };
 

@@ -7,6 +7,7 @@ const char *entry_kind_name(enum entry_kind kind)
                 [ENTRY_NONE] = "none",
                 [ENTRY_REQUEST] = "request",
                 [ENTRY_THAW] = "thaw",
+                [ENTRY_BOOKING] = "booking",
         };
         return kind < ENTRY_KIND_N ? names[kind] : "?";
 }
@@ -26,6 +27,8 @@ const char *wait_kind_name(enum wait_kind kind)
                 [WAIT_EXCLUSIVE] = "exclusive-holds",
                 [WAIT_RECLAIMING] = "reclaiming",
                 [WAIT_BACK] = "stays-parked",
+                [WAIT_BOOKED] = "booked",
+                [WAIT_BEFORE_BOOKING] = "before-booking",
         };
         return kind < WAIT_KIND_N ? names[kind] : "?";
 }

@@ -12,7 +12,8 @@
 enum entry_kind {
         ENTRY_NONE, /* an empty row */
         ENTRY_REQUEST,
-        ENTRY_THAW, /* a parked lease that wants back */
+        ENTRY_THAW,    /* a parked lease that wants back */
+        ENTRY_BOOKING, /* a promise for later: until it is due it only keeps others from being in its way */
         ENTRY_KIND_N,
 };
 
@@ -26,10 +27,12 @@ enum wait_kind {
         WAIT_BLOCKED,        /* the head without a start blocks (30-minute rule) */
         WAIT_NO_DEVICE,      /* none of its devices is usable now */
         WAIT_ON_HOLD,
-        WAIT_ABOVE_CEILING, /* what can ever be given has become less than it wants */
-        WAIT_EXCLUSIVE,     /* an exclusive lease has the device */
-        WAIT_RECLAIMING,    /* memory is being taken back for it */
-        WAIT_BACK,          /* parked: it fits, and something else keeps it from coming back */
+        WAIT_ABOVE_CEILING,  /* what can ever be given has become less than it wants */
+        WAIT_EXCLUSIVE,      /* an exclusive lease has the device */
+        WAIT_RECLAIMING,     /* memory is being taken back for it */
+        WAIT_BACK,           /* parked: it fits, and something else keeps it from coming back */
+        WAIT_BOOKED,         /* a booking that is not due yet */
+        WAIT_BEFORE_BOOKING, /* would be in the way of a booking */
         WAIT_KIND_N,
 };
 
@@ -52,6 +55,7 @@ struct entry {
         uint64_t least_bytes; /* exclusive: it wants the whole of a device, whatever that is now, but so much; 0: not */
         uint64_t devices;     /* bit mask */
         uint64_t limit_ms;    /* how long it will run at most; 0 = no word on it */
+        uint64_t due_ms;      /* of a booking: when it begins */
         uint64_t arrived_ms;  /* first arrival */
         uint64_t held_ms;     /* total time on hold: does not count as waiting */
         uint64_t held_since_ms; /* 0 = not on hold */

@@ -56,6 +56,8 @@ struct request {
         uint64_t percent_milli;          /* of the ceiling of the device it lands on; `all` = 100000 */
         uint64_t slot_ms;                /* 0 = no limit */
         uint64_t wait_ms;                /* 0 = for ever */
+        uint64_t start_ms;               /* a booking: when it begins, as now_ms counts; 0 = now */
+        bool daily;                      /* see lease.daily */
         char device_uuid[UUID_TEXT_MAX]; /* "" = any */
         struct ways_out ways;
         struct binding binding;
@@ -136,10 +138,11 @@ struct lease_call { /* activate, renew, release, owner ended */
         uint64_t lease_id;
         uint32_t uid;
         bool is_admin;
-        bool by_system;       /* not a person: the daemon itself found out */
-        uint8_t end_reason;   /* enum end_reason, for release and owner ended */
-        struct identity root; /* activate: the command, or none */
-        uint64_t cgroup_id;   /* activate: where it runs, or 0 */
+        bool by_system;        /* not a person: the daemon itself found out */
+        uint8_t end_reason;    /* enum end_reason, for release and owner ended */
+        struct identity root;  /* activate: the command, or none */
+        uint64_t cgroup_id;    /* activate: where it runs, or 0 */
+        struct identity owner; /* activate: of a booking, who has it from now on; or none */
 };
 
 struct device_facts {

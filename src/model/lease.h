@@ -133,6 +133,8 @@ struct lease {
         uint64_t peak_bytes; /* the most it was known to use at any look; 0 = never known to use any */
         uint64_t devices;    /* bit mask of devices it may be on */
         uint32_t device;     /* index, once granted */
+        uint64_t booked_ms;  /* a booking: when it begins; 0 = none */
+        bool daily;          /* a booking that is made again for the next day; whose business that is, is the shell's */
         uint64_t slot_ms;    /* --for; 0 = no limit */
         uint64_t arrived_ms;
         uint64_t granted_ms;  /* 0 = not yet */

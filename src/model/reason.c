@@ -239,6 +239,16 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "bringing it back could not be tried just now; again ");
                 say_from_now(t, r->start_ms, now_ms);
                 break;
+        case RULE_BOOKED:
+                say(t, "it is booked, and begins ");
+                say_from_now(t, r->start_ms, now_ms);
+                break;
+        case RULE_BEFORE_BOOKING:
+                say(t, "it would be in the way of the booking L%llu, which begins ",
+                    (unsigned long long) r->head_lease_id);
+                say_from_now(t, r->start_ms, now_ms);
+                say(t, "; say for how long it runs (--for), or how it may be taken back (--yield-by)");
+                break;
         case RULE_WANTS_BACK:
                 say(t, "it is parked, and wants its device back");
                 break;
@@ -362,6 +372,20 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
         case RULE_CANNOT_PARK:
                 say(t, "it cannot be parked: it %s", reclaim_no_text((enum reclaim_no) r->limit));
                 say_cure(t, (enum reclaim_no) r->limit);
+                break;
+        case RULE_BOOKING_PAST:
+                say(t, "a booking begins later than now and has an end (--at, --for)");
+                break;
+        case RULE_BOOKING_TAKEN:
+                say(t, "too much is booked for that time already: of ");
+                say_size(t, r->ceiling_bytes);
+                say(t, " that can be given then, ");
+                say_size(t, r->free_bytes);
+                say(t, " is left, and this asks for ");
+                say_size(t, r->need_bytes);
+                break;
+        case RULE_LIMIT_BOOKINGS:
+                say(t, "this user may have %u bookings at a time; cancel one first", r->limit);
                 break;
         case RULE_NOT_PARKED:
                 say(t, "it is not parked");
@@ -596,6 +620,8 @@ static enum family family_of(unsigned rule)
         case RULE_THAW_AGAIN:
         case RULE_UNDO_ORDER:
         case RULE_WANTS_BACK:
+        case RULE_BOOKED:
+        case RULE_BEFORE_BOOKING:
                 return FAMILY_WAIT;
         case RULE_CHANGED:
         case RULE_PIN_OVER:

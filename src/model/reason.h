@@ -84,35 +84,40 @@ enum rule {
         RULE_UNKILLABLE,
         RULE_PIN_OVER, /* life: its pin has run out */
         /* taking memory back (design 4.3, 4.4) */
-        RULE_RECLAIMED,     /* granted: memory was taken back for it */
-        RULE_RECLAIMING,    /* waits: memory is being taken back for it */
-        RULE_RETURNS_LIMIT, /* waits: came back too often within the hour */
-        RULE_CARD_MOVES,    /* waits: somebody outside leases grew a moment ago */
-        RULE_THAW_AGAIN,    /* waits: the last look before the restore said no; tried again at start_ms */
-        RULE_UNDO_ORDER,    /* waits: who was parked after it comes back first */
-        RULE_PLAN_BEGAN,    /* of whose the memory is, in the blockers */
-        RULE_PLAN_FAILED,   /* a step could not be done; limit is the number of the step */
-        RULE_PLAN_OVER,     /* nothing more has to be taken back */
-        RULE_ASKED,         /* life: it is to give its device up, by the way out in limit, for head_lease_id */
-        RULE_PARKED,        /* life: it is off its device */
-        RULE_PARK_BLOCKED,  /* life: could not be tried; it goes on; limit is the enum hand_why */
-        RULE_PARK_FAILED,   /* life: this way out was tried in vain (limit) */
-        RULE_PARK_UNDONE,   /* life: what had begun was undone */
-        RULE_STUCK,         /* life: failed for good: nothing more is done with it; limit is the enum hand_why */
-        RULE_THAW_BEGAN,    /* life: it is coming back */
-        RULE_THAW_BLOCKED,  /* life: could not be tried, stays parked; limit is the enum hand_why */
-        RULE_THAWED,        /* life: it is back */
-        RULE_HELD,          /* life: locked in place, its memory kept */
-        RULE_LET_GO,        /* life: works again */
-        RULE_BROKE_PROMISE, /* life: it gave its memory back, and took it again */
-        RULE_STRUCK_OUT,    /* life: this way out (limit) failed too often, and is not used until a person says so */
-        RULE_IDLE,          /* life: its program says that it is idle */
-        RULE_BUSY,          /* life: or at work */
-        RULE_CANNOT_PARK,   /* refused: limit is the enum reclaim_no */
-        RULE_NOT_PARKED,    /* refused: there is nothing to bring back */
-        RULE_IS_PARKED,     /* refused: it has to be brought back first */
-        RULE_WANTS_BACK,    /* waits: parked, and in the queue from now on */
-        RULE_WAY_OUT_UNFIT, /* refused: its program cannot survive this way out (limit) */
+        RULE_RECLAIMED,      /* granted: memory was taken back for it */
+        RULE_RECLAIMING,     /* waits: memory is being taken back for it */
+        RULE_RETURNS_LIMIT,  /* waits: came back too often within the hour */
+        RULE_CARD_MOVES,     /* waits: somebody outside leases grew a moment ago */
+        RULE_THAW_AGAIN,     /* waits: the last look before the restore said no; tried again at start_ms */
+        RULE_UNDO_ORDER,     /* waits: who was parked after it comes back first */
+        RULE_PLAN_BEGAN,     /* of whose the memory is, in the blockers */
+        RULE_PLAN_FAILED,    /* a step could not be done; limit is the number of the step */
+        RULE_PLAN_OVER,      /* nothing more has to be taken back */
+        RULE_ASKED,          /* life: it is to give its device up, by the way out in limit, for head_lease_id */
+        RULE_PARKED,         /* life: it is off its device */
+        RULE_PARK_BLOCKED,   /* life: could not be tried; it goes on; limit is the enum hand_why */
+        RULE_PARK_FAILED,    /* life: this way out was tried in vain (limit) */
+        RULE_PARK_UNDONE,    /* life: what had begun was undone */
+        RULE_STUCK,          /* life: failed for good: nothing more is done with it; limit is the enum hand_why */
+        RULE_THAW_BEGAN,     /* life: it is coming back */
+        RULE_THAW_BLOCKED,   /* life: could not be tried, stays parked; limit is the enum hand_why */
+        RULE_THAWED,         /* life: it is back */
+        RULE_HELD,           /* life: locked in place, its memory kept */
+        RULE_LET_GO,         /* life: works again */
+        RULE_BROKE_PROMISE,  /* life: it gave its memory back, and took it again */
+        RULE_STRUCK_OUT,     /* life: this way out (limit) failed too often, and is not used until a person says so */
+        RULE_IDLE,           /* life: its program says that it is idle */
+        RULE_BUSY,           /* life: or at work */
+        RULE_CANNOT_PARK,    /* refused: limit is the enum reclaim_no */
+        RULE_NOT_PARKED,     /* refused: there is nothing to bring back */
+        RULE_IS_PARKED,      /* refused: it has to be brought back first */
+        RULE_BOOKED,         /* waits: a booking that is not due yet; start_ms */
+        RULE_BEFORE_BOOKING, /* waits: would be in the way of the booking head_lease_id, which begins at start_ms */
+        RULE_BOOKING_PAST,   /* refused: begins in the past, or without an end */
+        RULE_BOOKING_TAKEN,  /* refused: what is booked at that time already leaves too little (free_bytes) */
+        RULE_LIMIT_BOOKINGS, /* refused: limit */
+        RULE_WANTS_BACK,     /* waits: parked, and in the queue from now on */
+        RULE_WAY_OUT_UNFIT,  /* refused: its program cannot survive this way out (limit) */
         RULE_N,
 };
 

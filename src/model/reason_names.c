@@ -96,6 +96,11 @@ static const char *const rule_names[RULE_N] = {
         [RULE_CANNOT_PARK] = "cannot-park",
         [RULE_NOT_PARKED] = "not-parked",
         [RULE_IS_PARKED] = "is-parked",
+        [RULE_BOOKED] = "booked",
+        [RULE_BEFORE_BOOKING] = "before-booking",
+        [RULE_BOOKING_PAST] = "booking-past",
+        [RULE_BOOKING_TAKEN] = "booking-taken",
+        [RULE_LIMIT_BOOKINGS] = "limit-bookings",
         [RULE_WANTS_BACK] = "wants-back",
         [RULE_WAY_OUT_UNFIT] = "way-out-unfit",
 };

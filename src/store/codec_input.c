@@ -45,13 +45,15 @@ void get_park_record(struct get *c, struct park_record *p);
         F(S, U64, percent_milli, 0)                                                                                    \
         F(S, U64, slot_ms, 0)                                                                                          \
         F(S, U64, wait_ms, 0)                                                                                          \
+        F(S, SINCE, start_ms, (4, U64, 0))                                                                             \
+        F(S, SINCE, daily, (4, BOOL, 0))                                                                               \
         F(S, TEXT, device_uuid, 0)                                                                                     \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, STRUCT, binding, binding)                                                                                 \
         F(S, SINCE, idempotency, (4, STRUCT, idempotency))                                                             \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(request, REQUEST_FIELDS, 416)
+CODEC_STRUCT(request, REQUEST_FIELDS, 432)
 
 #define LEASE_CALL_FIELDS(F, S)                                                                                        \
         F(S, U64, token, 0)                                                                                            \
@@ -61,8 +63,9 @@ CODEC_STRUCT(request, REQUEST_FIELDS, 416)
         F(S, BOOL, by_system, 0)                                                                                       \
         F(S, BELOW8, end_reason, END_REASON_N)                                                                         \
         F(S, STRUCT, root, identity)                                                                                   \
-        F(S, U64, cgroup_id, 0)
-CODEC_STRUCT(lease_call, LEASE_CALL_FIELDS, 48)
+        F(S, U64, cgroup_id, 0)                                                                                        \
+        F(S, SINCE, owner, (4, STRUCT, identity))
+CODEC_STRUCT(lease_call, LEASE_CALL_FIELDS, 64)
 
 #define DEVICE_FACTS_FIELDS(F, S)                                                                                      \
         F(S, TEXT, uuid, 0)                                                                                            \

@@ -6,10 +6,10 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 96 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
+_Static_assert(RULE_N == 101 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
                        INPUT_KIND_N == 19 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 18,
                "an enum that the journal keeps has changed");
-_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 3 && WAIT_KIND_N == 12 &&
+_Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 && WAIT_KIND_N == 14 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
                        RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 7 && PARK_CALL_N == 8,
@@ -95,10 +95,13 @@ CODEC_STRUCT(idempotency, IDEMPOTENCY_FIELDS, 24)
         F(S, SINCE, slack_milli, (4, U32, 0))                                                                          \
         F(S, SINCE, returns_max, (4, U32, 0))                                                                          \
         F(S, SINCE, strikes_max, (4, U32, 0))                                                                          \
+        F(S, SINCE, bookings_per_user_max, (4, U32, 0))                                                                \
+        F(S, SINCE, booking_lead_ms, (4, U64, 0))                                                                      \
+        F(S, SINCE, booking_ahead_ms, (4, U64, 0))                                                                     \
         F(S, SINCE, hold_in_place, (4, BOOL, 0))                                                                       \
         F(S, SINCE, hold_after_ms, (4, U64, 0))                                                                        \
         F(S, SINCE, quotas, (4, ROWS, quota))
-CODEC_STRUCT(config, CONFIG_FIELDS, 1584)
+CODEC_STRUCT(config, CONFIG_FIELDS, 1608)
 
 #define HOST_FIELDS(F, S)                                                                                              \
         F(S, U64, total_bytes, 0)                                                                                      \

@@ -114,6 +114,8 @@ CODEC_STRUCT(park, PARK_FIELDS, 216)
         F(S, SINCE, peak_bytes, (4, U64, 0))                                                                           \
         F(S, U64, devices, 0)                                                                                          \
         F(S, INDEX, device, DEVICES_MAX)                                                                               \
+        F(S, SINCE, booked_ms, (4, U64, 0))                                                                            \
+        F(S, SINCE, daily, (4, BOOL, 0))                                                                               \
         F(S, U64, slot_ms, 0)                                                                                          \
         F(S, U64, arrived_ms, 0)                                                                                       \
         F(S, U64, granted_ms, 0)                                                                                       \
@@ -136,7 +138,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 216)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 680)
+CODEC_STRUCT(lease, LEASE_FIELDS, 696)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -156,6 +158,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 680)
         F(S, SINCE, least_bytes, (4, U64, 0))                                                                          \
         F(S, U64, devices, 0)                                                                                          \
         F(S, U64, limit_ms, 0)                                                                                         \
+        F(S, SINCE, due_ms, (4, U64, 0))                                                                               \
         F(S, U64, arrived_ms, 0)                                                                                       \
         F(S, U64, held_ms, 0)                                                                                          \
         F(S, U64, held_since_ms, 0)                                                                                    \
@@ -166,7 +169,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 680)
         F(S, U64, start_ms, 0)                                                                                         \
         F(S, U64, block_since_ms, 0)                                                                                   \
         F(S, U64, block_until_ms, 0)
-CODEC_STRUCT(entry, ENTRY_FIELDS, 200)
+CODEC_STRUCT(entry, ENTRY_FIELDS, 208)
 
 #define HOLDER_FIELDS(F, S)                                                                                            \
         F(S, U32, generation, 0)                                                                                       \
@@ -296,7 +299,7 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, U64S, holders_of, 0)                                                                                      \
         F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \
         F(S, ROWS, leavings, leavings)
-enum { WORLD_HEAD_SIZE = 1728 };
+enum { WORLD_HEAD_SIZE = 1752 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
             WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
                     DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) WORLD_TABLES(TABLE_SIZE))

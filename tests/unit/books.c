@@ -190,6 +190,8 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->devices = UINT64_MAX;
         l->device = UINT32_MAX;
         l->slot_ms = 1;
+        l->booked_ms = 34;
+        l->daily = seed % 2;
         l->arrived_ms = 2;
         l->granted_ms = 3;
         l->active_ms = 4;
@@ -221,6 +223,7 @@ static void fill_entry(struct entry *e, uint32_t seed)
         e->demand_bytes = 1;
         e->percent_milli = 90000;
         e->least_bytes = 1;
+        e->due_ms = 7;
         e->devices = 5;
         e->limit_ms = 2;
         e->arrived_ms = 3;
@@ -364,6 +367,8 @@ static void some_request(struct request *r, uint32_t seed)
         r->percent_milli = 100000;
         r->slot_ms = 7200000;
         r->wait_ms = 600000;
+        r->start_ms = 600001;
+        r->daily = seed % 2;
         (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "GPU-%u", seed);
         some_ways(&r->ways, seed);
         some_binding(&r->binding, seed);

@@ -93,8 +93,9 @@ struct ask {
         uint64_t percent_milli;
         uint64_t slot_s;
         uint64_t wait_s;
-        uint64_t ttl_s; /* a heartbeat lease with this TTL */
-        uint32_t quota; /* row of the asker's */
+        uint64_t start_s; /* a booking, from that second of the scene on */
+        uint64_t ttl_s;   /* a heartbeat lease with this TTL */
+        uint32_t quota;   /* row of the asker's */
         bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection, learned, filler,
                 no_stop;
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */

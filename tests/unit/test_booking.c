@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A promise for later: what it keeps others from, what may go ahead of it, and that the card is there at its time. D9. */
+#include <stdio.h>
+#include "scene_park.h"
+
+#define RESTART WAY_OUT_BIT(WAY_OUT_RESTART)
+#define CHECKPOINT WAY_OUT_BIT(WAY_OUT_CHECKPOINT)
+
+static uint64_t book(struct scene *s, uint64_t bytes, uint64_t at_s, uint64_t for_s)
+{
+        return scene_request(
+                s, (struct ask){ .bytes = bytes, .start_s = at_s, .slot_s = for_s, .uid = ALICE, .uncollected = true });
+}
+
+static void begin(struct scene *s, uint64_t lead_s)
+{
+        scene_begin(s);
+        (void) scene_device(s, GiB(24));
+        s->config.booking_lead_ms = SECONDS(lead_s);
+        scene_config(s);
+        scene_hands(s);
+}
+
+static void D9_booking_is_passed_only_by_what_is_not_in_its_way(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                struct ask ask;
+                bool starts;
+        } rows[] = {
+                { "6 for an hour ends in time", { .bytes = GiB(6), .slot_s = 3600 }, true },
+                { "6 until the very moment", { .bytes = GiB(6), .slot_s = 7200 }, true },
+                { "6 for a second longer", { .bytes = GiB(6), .slot_s = 7201 }, false },
+                { "4 without limit is beside it", { .bytes = GiB(4) }, true },
+                { "6 without limit", { .bytes = GiB(6) }, false },
+                { "6 that can be restarted", { .bytes = GiB(6), .named = RESTART }, true },
+                { "more important, without limit", { .bytes = GiB(6), .priority = 2 }, false },
+                { "more important, that can be restarted", { .bytes = GiB(6), .priority = 2, .named = RESTART }, true },
+                { "urgent",
+                  { .bytes = GiB(6), .priority = 1, .admin = true, .slot_s = 90000, .named = RESTART },
+                  true },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                begin(&s, 0);
+                uint64_t b = book(&s, GiB(20), 7200, 3600);
+                assert_waits(&s, b);
+                uint64_t id = scene_request(&s, rows[i].ask);
+                print_message("# %s\n", rows[i].name);
+                assert_state(&s, id, rows[i].starts ? LEASE_ACTIVE : LEASE_QUEUED);
+                scene_tick_to_s(&s, 100);
+                assert_state(&s, id, rows[i].starts ? LEASE_ACTIVE : LEASE_QUEUED);
+                scene_end(&s);
+        }
+}
+
+static void D9_who_is_in_its_way_is_head_behind_it_and_others_go_ahead_of_that(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, 0);
+        (void) book(&s, GiB(20), 7200, 3600);
+        uint64_t head = scene_request(&s, (struct ask){ .bytes = GiB(6) });
+        assert_waits(&s, head);
+        assert_true(scene_entry(&s, head)->is_head);
+        assert_int_equal(scene_entry(&s, head)->start_ms, SCENE_START_MS + SECONDS(10800));
+        uint64_t ends = scene_request(&s, (struct ask){ .bytes = GiB(20), .slot_s = 3600 });
+        assert_runs(&s, ends);
+        uint64_t beside = scene_request(&s, (struct ask){ .bytes = GiB(4) });
+        assert_runs(&s, beside);
+        scene_end(&s);
+}
+
+static void booking_is_there_at_its_time_and_what_ran_before_goes_for_it(void **state)
+{
+        (void) state;
+        for (uint64_t lead_s = 0; lead_s <= 30; lead_s += 30) {
+                struct scene s;
+                begin(&s, lead_s);
+                uint64_t b = book(&s, GiB(20), 7200, 3600);
+                uint64_t before = scene_request(
+                        &s, (struct ask){ .bytes = GiB(6), .priority = 2, .uid = BOB, .named = CHECKPOINT });
+                assert_runs(&s, before);
+                scene_uses(&s, before, GiB(6));
+                assert_true(scene_lease(&s, before)->backfilled);
+                scene_tick_to_s(&s, 7199 - lead_s);
+                assert_runs(&s, before);
+                scene_tick_to_s(&s, 7202 - lead_s);
+                assert_state(&s, before, LEASE_PARKED);
+                assert_state(&s, b, LEASE_GRANTED);
+                assert_int_equal(scene_lease(&s, b)->slot_end_ms, SCENE_START_MS + SECONDS(10800));
+                scene_tick_to_s(&s, 9000); /* the card is kept for it, whether it is collected or not */
+                assert_state(&s, b, LEASE_GRANTED);
+                assert_state(&s, before, LEASE_PARKED);
+                scene_tick_to_s(&s, 10803);
+                assert_gone(&s, b);
+                assert_runs(&s, before);
+                scene_end(&s);
+        }
+}
+
+static void booking_that_can_never_be_met_is_refused_when_it_is_made(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, 30);
+        assert_int_equal(book(&s, GiB(25), 7200, 3600), 0);
+        assert_rule(s.answer, RULE_NEVER_FITS);
+        uint64_t first = book(&s, GiB(20), 7200, 3600);
+        assert_int_not_equal(first, 0);
+        assert_int_equal(book(&s, GiB(5), 9000, 3600), 0);
+        assert_rule(s.answer, RULE_BOOKING_TAKEN);
+        assert_bytes(s.answer.why.free_bytes, GiB(4));
+        assert_int_not_equal(book(&s, GiB(4), 9000, 3600), 0);
+        assert_int_not_equal(book(&s, GiB(24), 12600, 3600), 0); /* the moment they end */
+        scene_tick_to_s(&s, 60);
+        assert_int_equal(book(&s, GiB(1), 30, 3600), 0);
+        assert_rule(s.answer, RULE_BOOKING_PAST);
+        assert_int_equal(book(&s, GiB(1), 7200, 0), 0);
+        assert_rule(s.answer, RULE_BOOKING_PAST);
+        assert_int_not_equal(book(&s, GiB(1), 50000, 60), 0);
+        assert_int_equal(book(&s, GiB(1), 60000, 60), 0);
+        assert_rule(s.answer, RULE_LIMIT_BOOKINGS);
+        scene_release(&s, first);
+        assert_int_not_equal(book(&s, GiB(1), 60000, 60), 0);
+        scene_end(&s);
+}
+
+static void who_collects_a_booking_has_it_from_then_on(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, 30);
+        uint64_t b = book(&s, GiB(20), 7200, 3600);
+        scene_tick_to_s(&s, 7200);
+        assert_state(&s, b, LEASE_GRANTED);
+        scene_activate(&s, b, 0, 0);
+        assert_runs(&s, b);
+        scene_tick_to_s(&s, 10805);
+        assert_runs(&s, b); /* its slot is over, nobody wants its memory */
+        assert_true(scene_lease(&s, b)->over_time);
+        scene_end(&s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(D9_booking_is_passed_only_by_what_is_not_in_its_way),
+                cmocka_unit_test(D9_who_is_in_its_way_is_head_behind_it_and_others_go_ahead_of_that),
+                cmocka_unit_test(booking_is_there_at_its_time_and_what_ran_before_goes_for_it),
+                cmocka_unit_test(booking_that_can_never_be_met_is_refused_when_it_is_made),
+                cmocka_unit_test(who_collects_a_booking_has_it_from_then_on),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
