@@ -74,6 +74,18 @@ def state_of(pid):
     return fields[0].decode() if fields else ""
 
 
+def program_of(pid):
+    """Its name as the kernel has it, 15 letters; readable for everybody, which the file it runs is not."""
+    try:
+        with open(f"/proc/{pid}/comm") as f:
+            return f.read().rstrip("\n")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+CHECKPOINTER = "lessor-checkpoint"[:15]
+
+
 def is_dead(pid):
     return state_of(pid) in ("", "Z", "X")
 
@@ -248,6 +260,7 @@ class Warden:
     def __init__(self, folder, *options, command=(), program=WARDEN, **popen):
         self.folder, self.options, self.command, self.popen = folder, options, [*command, program], popen
         self.log = os.path.join(folder, "log")
+        self.pids = []  # of all that were started here; in a person's own session each begins a session
         self.start()
 
     def start(self):
@@ -262,6 +275,7 @@ class Warden:
                  *self.options],
                 pass_fds=[theirs.fileno()], stderr=log, **self.popen)  # fmt: skip
         theirs.close()
+        self.pids.append(self.child.pid)
         self.brain = Brain(ours)
 
     def kill(self):

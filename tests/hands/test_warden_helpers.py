@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from brain import KILL_TREE, Warden, is_dead, state_of, stat_fields, until, PATIENCE_S
+from brain import CHECKPOINTER, KILL_TREE, PATIENCE_S, Warden, is_dead, program_of, state_of, stat_fields, until
 
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_O_TRACEEXIT = 7, 0x4206, 0x40
 LONG = ["--grace-min-ms", "1", "--kill-wait-ms", "600000"]
@@ -50,11 +50,11 @@ class Lingering:
 def children_of(warden, program):
     pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
     return [p for p in pids if int((stat_fields(p) or [0, 0])[1]) == warden.child.pid and not is_dead(p)
-            and os.path.basename(os.readlink(f"/proc/{p}/exe")) == program]  # fmt: skip
+            and program_of(p) == program]  # fmt: skip
 
 
 def helpers_of(warden):
-    until("lessor-checkpoint is its own program", lambda: children_of(warden, "lessor-checkpoint"))
+    until("lessor-checkpoint is its own program", lambda: children_of(warden, CHECKPOINTER))
     return children_of(warden, "lessor-warden")
 
 

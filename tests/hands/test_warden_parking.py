@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from brain import (ALICE, CHECKPOINT, CONT, HOLD, KILL_TREE, LOCK, RESTORE, STOP, UNLOCK, Cgroup, is_dead, needs_cgroup, needs_root,
-                   start_ticks, state_of, until)  # fmt: skip
+from brain import (ALICE, CHECKPOINT, CONT, HOLD, KILL_TREE, LOCK, RESTORE, STOP, UNLOCK, Cgroup, clone_at, is_dead, needs_cgroup,
+                   needs_root, reap, start_ticks, stat_fields, state_of, until)  # fmt: skip
 from card import MIB, Card, counts_on, is_stopped, records, step_reached
 
 QUICK = ("--grace-min-ms", "1", "--kill-wait-ms", "2000")
@@ -128,6 +128,31 @@ def test_f05_tree_whose_third_cannot_be_locked_is_unlocked_and_nobody_stands(des
     desk.does(hogs[1].pid, UNLOCK)
     desk.does(hogs[0].pid, UNLOCK)
     assert records(desk.parked) == {} and all(counts_on(h) for h in hogs)
+
+
+def test_members_whose_calls_wait_for_each_other_come_to_an_end_by_an_unlock(desk):
+    """As with ranks that talk to each other (NCCL): once one is locked, calls on the other hang."""
+    first, second = (desk.card.hog("8M", "--count") for _ in range(2))
+    desk.does(first.pid, LOCK)
+    desk.card.fault("group-hang", "--pid", str(second.pid))
+    i = desk.order(LOCK, second.pid)
+    while i not in desk.brain.held:
+        desk.brain.hear()
+    desk.does(first.pid, UNLOCK)
+    assert desk.brain.outcome(i).result == "done"
+    desk.does(second.pid, UNLOCK)
+    assert counts_on(first) and counts_on(second)
+
+
+def test_more_orders_than_helpers_are_busy_and_none_is_lost(desk):
+    hogs = [desk.card.hog("4M") for _ in range(18)]
+    desk.card.fault("checkpoint-hang", "lock")
+    ids = [desk.order(LOCK, hog.pid) for hog in hogs]
+    while len(desk.brain.outcomes) < 2:
+        desk.brain.hear()
+    assert {(o.order_id, o.why) for o in desk.brain.outcomes} == {(ids[16], "busy"), (ids[17], "busy")}
+    desk.card.clear()
+    assert {desk.brain.outcome(i).why for i in ids[:16]} == {"none"}
 
 
 def test_several_members_are_locked_at_the_same_time(desk):
@@ -369,6 +394,35 @@ def test_s22_other_users_and_protected_processes_are_not_parked(things):
     assert desk.card.calls(hog.pid) == []
     for verb in (*PARK, *THAW):
         assert desk.ask(verb, hog.pid, owner=ALICE) == DONE
+
+
+def test_s22_program_that_calls_the_driver_is_protected_as_the_hands_are(desk):
+    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and int((stat_fields(p) or [0, 0])[1]) == desk.warden.child.pid]
+    (program,) = pids
+    for said in (desk.brain.signal(program), desk.ask(LOCK, program), desk.brain.ask(KILL_TREE, program)):
+        assert said in {("blocked", "protected_lessor"), ("blocked", "unseen")}, "a plain user's hands do not see what it is"
+
+
+def lines_of_status(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+KILL, DAC_OVERRIDE, PTRACE, RESOURCE = 1 << 5, 1 << 1, 1 << 19, 1 << 24
+
+
+@pytest.mark.parametrize("system", [pytest.param(True, marks=needs_root), False])
+def test_s23_program_that_calls_the_driver_has_the_capabilities_it_needs_and_no_other(things, system):
+    desk = Desk(things, system=system)
+    (program,) = [p for p in os.listdir("/proc")
+                  if p.isdigit() and int((stat_fields(p) or [0, 0])[1]) == desk.warden.child.pid]  # fmt: skip
+    desk.ask(LOCK, desk.card.hog().pid, owner=os.geteuid())  # it has come as far as to take orders
+    lines = lines_of_status(program)
+    here = int(lines_of_status("self")["CapPrm"], 16)
+    keep = (KILL | DAC_OVERRIDE | PTRACE | RESOURCE if system else PTRACE if os.geteuid() == 0 else 0) & here
+    assert int(lines["CapPrm"], 16) == int(lines["CapEff"], 16) == keep
+    assert int(lines["CapInh"], 16) == int(lines["CapAmb"], 16) == 0 and lines["NoNewPrivs"] == "1"
+    assert lines["Seccomp"] == "2"
 
 
 # ---- damaged and foreign records ----
@@ -628,6 +682,25 @@ def test_f14_process_that_dies_while_a_call_hangs_is_gone(desk, before, verb, op
     hog.kill()
     o = desk.brain.outcome(i)
     assert (o.result, o.why) in {("failed", "gone"), ("blocked", "gone")} and desk.record(hog.pid) is None
+
+
+@needs_root
+@pytest.mark.parametrize("before,verb", [((LOCK,), CHECKPOINT), (PARK, RESTORE), (PARK, CONT), ((LOCK, CHECKPOINT), STOP)])
+def test_f14_pid_of_a_dead_parked_process_that_is_used_again_gets_no_call_and_no_signal(desk, things, before, verb):
+    hog = desk.card.hog()
+    desk.does(hog.pid, *before)
+    start, n = start_ticks(hog.pid), len(desk.card.calls(hog.pid))
+    hog.kill()
+    hog.wait(60)
+    try:
+        again = clone_at(hog.pid)
+    except OSError:
+        pytest.skip("the kernel gives no pid of one's choice here")
+    things.keep(reap, again)
+    until("it waits", lambda: state_of(again) == "S")
+    assert desk.ask(verb, again, start=start) == ("blocked", "recycled")
+    assert desk.ask(verb, again) == ("blocked", "state"), "the record is not its own"
+    assert len(desk.card.calls(again)) == n and state_of(again) == "S"
 
 
 def test_f14_record_of_the_dead_is_removed_by_the_next_warden(desk):

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from brain import CHECKPOINT, CONT, HOLD, LOCK, RESTORE, STOP, UNLOCK, WARDEN, is_dead, stat_fields, until
+from brain import CHECKPOINT, CHECKPOINTER, CONT, HOLD, LOCK, RESTORE, STOP, UNLOCK, WARDEN, is_dead, program_of, stat_fields, until
 from card import counts_on, is_stopped, records, step_reached
 from test_warden_parking import DONE, PARK, THAW, Desk
 
@@ -21,18 +21,9 @@ def desk(things):
 
 
 def checkpoint_programs(desk):
-    """Helpers of lessor-checkpoint, and itself, of this desk: whoever has its folder of records open."""
-    found = []
-    for p in os.listdir("/proc"):
-        if not p.isdigit() or is_dead(p):
-            continue
-        try:
-            if (os.path.basename(os.readlink(f"/proc/{p}/exe")) == "lessor-checkpoint"
-                    and os.path.realpath(f"/proc/{p}/fd/5") == os.path.realpath(desk.parked)):  # fmt: skip
-                found.append(int(p))
-        except OSError:
-            pass
-    return found
+    """lessor-checkpoint and its helpers, also of wardens that have ended."""
+    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and program_of(p) == CHECKPOINTER and not is_dead(p)]
+    return [p for p in pids if int((stat_fields(p) or [0] * 4)[3]) in desk.warden.pids]
 
 
 def helper_of(desk):
