@@ -98,7 +98,7 @@ static int write_file(int folder, const char *name, const char *text, size_t n, 
         if (fd < 0)
                 return error_errno(err, errno, "making record %s", name);
         mode_t mode = st.st_mode & S_IRGRP ? 0640 : 0600; /* the group comes with the folder */
-        if (fchmod(fd, mode) < 0 || write(fd, text, n) != (ssize_t) n || fsync(fd) < 0)
+        if (fchmod(fd, mode) < 0 || write(fd, text, n) != (ssize_t) n)
                 return error_errno(err, errno ? errno : ENOSPC, "writing record %s", name);
         return 0;
 }
@@ -125,8 +125,6 @@ int parked_write(int folder, struct record *record, struct error *err)
                 r = error_errno(err, errno, "renaming record %s", name);
         if (r < 0)
                 (void) unlinkat(folder, temporary, 0);
-        else
-                (void) fsync(folder); /* of use on a disk only; /run is none */
         return r;
 }
 

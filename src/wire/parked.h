@@ -26,7 +26,8 @@ int parked_open_to_read(const char *path, int *ret_folder, struct error *err);
  * -ESTALE: of another boot. -EPROTONOSUPPORT: of another version.
  */
 int parked_read(int folder, uint32_t pid, uint64_t start_ticks, struct record *ret, struct error *err);
-/* Sets boot id and time. When this returns 0 the record outlives the caller. */
+/* Sets boot id and time. When this returns 0 the record outlives the caller, and every other process; a machine that fell it need not
+ * outlive, since its processes do not either: nothing waits for a disk. */
 int parked_write(int folder, struct record *record, struct error *err);
 /* One that is not there is no error. */
 int parked_remove(int folder, uint32_t pid, uint64_t start_ticks);
