@@ -45,9 +45,18 @@ static int launcher = -1; /* of a test that talks to one by itself */
 
 /* ---- the daemon around it ---- */
 
+static uint64_t order(enum warden_verb verb, int sig, pid_t pid);
+
+static bool go_on;       /* give an order as soon as an outcome is told before the hands are up */
+static uint64_t went_on; /* that order */
+
 static void on_outcome(void *ctx, const struct warden_answer *a)
 {
         (void) ctx;
+        if (go_on && !up) {
+                go_on = false;
+                went_on = order(WARDEN_SIGNAL, SIGCONT, getpid());
+        }
         assert_true(n_outcomes < OUTCOMES_MAX);
         outcomes[n_outcomes++] = (struct seen){ a->order_id, a->result, a->why };
 }
@@ -391,6 +400,30 @@ static void outcome_of_an_earlier_daemon_is_told_and_can_be_settled(void **state
         assert_int_equal(times_told(id), 3);
 }
 
+static void order_that_follows_from_an_outcome_of_before_does_not_find_the_hands_away(void **state)
+{
+        const struct hands_options options = own();
+        pid_t child = stubborn();
+
+        (void) state;
+        make_link(&options);
+        hands_link_start(hands);
+        until(up);
+        (void) kill_tree(child);
+        (void) waitpid(child, NULL, 0);
+        end_link();
+        make_link(&options);
+        up = false;
+        went_on = 0;
+        go_on = true;
+        hands_link_start(hands);
+        until(n_up == 2);
+        assert_true(went_on != 0);
+        until(outcome_of(went_on));
+        assert_true(outcome_of(went_on)->why != WARDEN_WHY_AWAY);
+        assert_int_equal(times_told(went_on), 1);
+}
+
 static void hands_of_another_version_are_named_by_lessord(void **state)
 {
         struct hands_options options = own();
@@ -661,6 +694,8 @@ int main(int argc, char **argv)
                 cmocka_unit_test_setup_teardown(hands_that_do_not_answer_are_replaced, begin, end),
                 cmocka_unit_test_setup_teardown(outcome_that_comes_again_is_not_told_again, begin, end),
                 cmocka_unit_test_setup_teardown(outcome_of_an_earlier_daemon_is_told_and_can_be_settled, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        order_that_follows_from_an_outcome_of_before_does_not_find_the_hands_away, begin, end),
                 cmocka_unit_test_setup_teardown(hands_of_another_version_are_named_by_lessord, begin, end),
                 cmocka_unit_test_setup_teardown(program_that_is_not_there_is_said_so_once, begin, end),
                 cmocka_unit_test_setup_teardown(systems_hands_are_connected_to_when_they_come, begin, end),

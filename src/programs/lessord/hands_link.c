@@ -101,7 +101,8 @@ void hands_link_order(struct hands_link *h, const struct warden_order *order)
 {
         const struct warden_message msg = { .kind = WARDEN_ORDER, .order = *order };
 
-        if (!h->up) {
+        /* Before they are up they tell what came of earlier orders: what follows from that is no order to hands that are away. */
+        if (!h->up && !h->has_hello) {
                 refuse(h, order->order_id, WARDEN_WHY_AWAY);
                 return;
         }
