@@ -27,7 +27,7 @@ static const struct {
         { RULE_NOT_FOUND, 404, "not-found", "see /api/leases" },
         { RULE_NOT_OWNER, 403, "not-owner", "only its owner and administrators may do this" },
         { RULE_WRONG_STATE, 409, "wrong-state", "look at its state first" },
-        { RULE_CANNOT_PARK, 409, "cannot-park", "/api/leases shows what it is doing" },
+        { RULE_CANNOT_PARK, 409, "cannot-park", "try again when that has changed" },
         { RULE_NOT_PARKED, 409, "not-parked", "look at its state first" },
         { RULE_IS_PARKED, 409, "is-parked", "then try again" },
         { RULE_WAY_OUT_UNFIT, 422, "way-out-unfit", "name another (yield_by)" },

@@ -370,7 +370,7 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "the lease belongs to somebody else");
                 break;
         case RULE_CANNOT_PARK:
-                say(t, "it cannot be parked: it %s", reclaim_no_text((enum reclaim_no) r->limit));
+                say(t, "it cannot be parked: %s", reclaim_no_text((enum reclaim_no) r->limit));
                 say_cure(t, (enum reclaim_no) r->limit);
                 break;
         case RULE_BOOKING_PAST:

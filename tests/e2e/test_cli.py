@@ -13,12 +13,13 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "limits", "config", "doctor", "replay", "completion", "help", "version"]
+         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "costs", "limits", "config", "doctor", "replay", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "config": ["check", "show"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
           ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
-          ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"], ["config", "show", "--json"]]
+          ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"],
+          ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["costs"], ["config", "show", "--json"]]
 
 
 @pytest.fixture(scope="module", name="place")
@@ -102,7 +103,9 @@ def test_unknown_option_is_wrong_use(words):
                                    ["events", "--after", "-1"], ["lease"], ["lease", "acquire"], ["version", "x"],
                                    ["renice", "L1"], ["renice", "7", "L1"], ["renice", "4", "L1", "L2"], ["renice", "4", "x"],
                                    ["extend", "L1"], ["extend", "L1", "0s"], ["extend", "L1", "soon"], ["pin"],
-                                   ["pin", "L1", "--for", "0"], ["unpin", "L1", "L2"], ["adopt"], ["adopt", "x"],
+                                   ["pin", "L1", "--for", "0"], ["unpin", "L1", "L2"], ["park"], ["park", "L1", "L2"], ["park", "L1", "--for", "0"],
+                                   ["park", "L1", "--rehearse", "--for", "1h"], ["thaw"], ["thaw", "x"], ["idle", "L1", "--keep-alive", "x"],
+                                   ["clear", "16G"], ["clear", "--for", "2d"], ["clear", "--vram", "x"], ["resume", "x"], ["resume", "L1", "L2"], ["adopt"], ["adopt", "x"],
                                    ["adopt", "1", "--unit", "u"], ["adopt", "1", "2"], ["adopt", "0"], ["unadopt"],
                                    ["plan", "--vram", "12 G"], ["limits", "alice"], ["config"], ["config", "check", "a", "b"],
                                    ["status", "--watch=0"], ["status", "--watch=x"], ["status", "--watch", "2h"], ["replay", "a", "b"],
@@ -126,7 +129,7 @@ def page_options(page, section=None):
 
 
 PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
-         "config show": "OPTIONS", "doctor": "OPTIONS", "replay": "OPTIONS"}
+         "park": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "replay": "OPTIONS"}
 
 
 def test_man_pages_and_help_name_the_same_options():
@@ -140,7 +143,7 @@ def test_man_pages_and_help_name_the_same_options():
         own_page = os.path.exists(os.path.join(SOURCE, "man", f"lessor-{verb}.1.scd"))
         assert own_page == (f"*lessor-{verb}*(1)" in page.split("# SEE ALSO")[1]), f"{verb} and its own page"
         if not own_page:
-            assert set(re.findall(r"--([a-z]+)", heading[1])) == help_options([verb]) - {"help"}, verb
+            assert set(re.findall(r"--([a-z-]+)", heading[1])) == help_options([verb]) - {"help"}, verb
     for group, parts in PARTS.items():
         with open(os.path.join(SOURCE, "man", f"lessor-{group}.1.scd"), encoding="utf-8") as file:
             synopsis = file.read().split("# SYNOPSIS")[1].split("\n# ")[0]

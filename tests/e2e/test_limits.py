@@ -136,6 +136,21 @@ def test_limits_of_a_group_are_its_members_also_where_it_is_the_primary_one(syst
         assert shown["row"] == row and shown["limits"]["leases_max"] == most, shown
 
 
+@pytest.mark.parametrize("what", ["park", "thaw", "yielded", "idle", "busy", "forgive"])
+def test_parking_what_is_not_yours_is_403_and_an_event_that_says_who_tried(system, what):
+    system.conf("admin_group = gpuadmins\n")
+    system.start()
+    ask = {"bytes": "1G", "mode": "now", "bind": {"to": "heartbeat"}}
+    assert system.as_user(ALICE, "POST", "/api/leases", ask).status == 201
+    refused = system.as_user(BOB, "POST", f"/api/leases/L1/{what}", {})
+    assert refused.status == 403 and refused.problem == "not-owner", refused
+    told = [e for e in system.get("/api/events?lease=L1").json["events"] if e["kind"] == "refused"]
+    assert [(e["rule"], e["uid"]) for e in told] == [("not-owner", BOB)]
+    assert system.get("/api/leases/L1").json["state"] == "active"
+    other = system.as_user(ALICE, "POST", f"/api/leases/L1/{what}", {}, gids=(GPU_GROUP,))
+    assert other.status in (200, 409), other
+
+
 def test_members_of_admin_group_administer_and_others_do_not(system):
     system.conf("admin_group = gpuadmins\nceiling_user = 3\nceiling_admin = 2\n")
     system.start()

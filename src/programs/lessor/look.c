@@ -198,10 +198,61 @@ static bool is_warned(const json_t *lease)
         return false;
 }
 
+const char *look_whom(const json_t *park, char buf[LOOK_WHOM_MAX])
+{
+        char lease[32], user[64], priority[32];
+        const char *cause = json_text(park, "cause", "");
+
+        if (strcmp(cause, "person") == 0)
+                (void) snprintf(buf, LOOK_WHOM_MAX, "by request");
+        else if (strcmp(cause, "rehearsal") == 0)
+                (void) snprintf(buf, LOOK_WHOM_MAX, "for a rehearsal");
+        else if (!json_is_string(json_object_get(park, "for_user")))
+                (void) snprintf(buf, LOOK_WHOM_MAX, "for %s",
+                                show_field(park, "for", "somebody", lease, sizeof(lease)));
+        else
+                (void) snprintf(buf, LOOK_WHOM_MAX, "for %s (%s, %s)",
+                                show_field(park, "for", "?", lease, sizeof(lease)),
+                                show_field(park, "for_user", "?", user, sizeof(user)),
+                                show_field(park, "for_priority", "?", priority, sizeof(priority)));
+        return buf;
+}
+
+/* "13:37:00" of the day is enough beside a lease that is away now. */
+static const char *clock_of(const json_t *object, const char *key, char buf[16])
+{
+        const char *time = json_text(object, key, "");
+        (void) snprintf(buf, 16, "%.8s", strlen(time) > 19 ? time + 11 : "?");
+        return buf;
+}
+
+/* Whether, by which way and for whom it is not where it was; and until when. */
+static void print_park(const json_t *lease, const char *indent)
+{
+        char who[LOOK_WHOM_MAX], way[32], since[16], span[DURATION_TEXT_MAX];
+        const json_t *park = json_object_get(lease, "park");
+        uint64_t ms;
+
+        if (!json_is_object(park))
+                return;
+        (void) printf("%s%s%s %s since %s UTC", indent, show_colour(SHOW_YELLOW),
+                      show_field(park, "way", "?", way, sizeof(way)), look_whom(park, who),
+                      clock_of(park, "since", since));
+        if (json_amount(park, "expected_back_ms", &ms))
+                (void) printf("; expected back in about %s", duration_text(ms, span));
+        else if (json_amount(park, "deadline_ms", &ms))
+                (void) printf("; has %s for it", duration_text(ms, span));
+        if (json_amount(park, "host_bytes", &ms) && ms > 0) {
+                char size[SIZE_TEXT_MAX];
+                (void) printf("; %s of host memory", size_text_short(ms, size));
+        }
+        (void) printf("%s\n", show_colour(SHOW_PLAIN));
+}
+
 /* What is unusual about it, behind its line. */
 static void print_terms(const json_t *lease)
 {
-        static const char *const terms[] = { "exclusive", "adopted", "pinned", "ending" };
+        static const char *const terms[] = { "exclusive", "adopted", "pinned", "ending", "filler" };
         for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
                 if (json_is_true(json_object_get(lease, terms[i])))
                         (void) printf("  %s%s%s", show_colour(SHOW_YELLOW), terms[i], show_colour(SHOW_PLAIN));
@@ -228,6 +279,7 @@ void look_leases(const json_t *leases)
                 else if (json_is_integer(json_object_get(lease, "slot_left_ms")))
                         (void) printf("  %s left", span(lease, "slot_left_ms", left));
                 print_terms(lease);
+                print_park(lease, "         ");
                 if (is_warned(lease)) {
                         char why[SHOW_TEXT_MAX];
                         (void) printf("         %s%s%s\n", show_colour(SHOW_YELLOW),
@@ -285,6 +337,29 @@ void look_strangers(const json_t *strangers)
         }
 }
 
+/* "checkpoint (proven), restart (2 strikes)": what its memory may be taken back by. */
+static void print_ways(const json_t *lease)
+{
+        const json_t *ways = json_object_get(lease, "ways");
+        size_t i;
+        json_t *way;
+
+        if (json_array_size(ways) == 0)
+                return;
+        (void) printf("  %-12s ", "gives way by");
+        json_array_foreach(ways, i, way)
+        {
+                char name[32];
+                uint64_t strikes = json_amount_or(way, "strikes", 0);
+                (void) printf("%s%s", i > 0 ? ", " : "", show_field(way, "way", "?", name, sizeof(name)));
+                if (json_is_true(json_object_get(way, "proven")))
+                        (void) printf(" (proven)");
+                if (strikes > 0)
+                        (void) printf(" (%" PRIu64 " strike%s)", strikes, strikes == 1 ? "" : "s");
+        }
+        (void) fputc('\n', stdout);
+}
+
 void look_lease(const json_t *lease)
 {
         static const struct {
@@ -302,6 +377,7 @@ void look_lease(const json_t *lease)
                 { "waited_ms", "waited", 'd' },
                 { "slot_left_ms", "slot left", 'd' },
                 { "pin_left_ms", "pinned for", 'd' },
+                { "idle_ms", "idle for", 'd' },
                 { "place", "place", 't' },
                 { "why", "why", 't' },
                 { "expectation", "expectation", 't' },
@@ -320,4 +396,6 @@ void look_lease(const json_t *lease)
                                                                                : duration_text(value, text);
                 (void) printf("  %-12s %s\n", rows[i].label, shown);
         }
+        print_ways(lease);
+        print_park(lease, "  away         ");
 }

@@ -12,6 +12,9 @@ int look_options(const struct verb *verb, int argc, char **argv, bool *ret_json)
 /* The same for a verb that takes one lease id; it is checked and written as "L17". */
 int look_id_options(const struct verb *verb, int argc, char **argv, bool *ret_json, char *ret_id, size_t id_size);
 
+/* "for L7 (alice, interactive)", "by request", "for a rehearsal": why a lease is away, from its field "park". */
+enum { LOOK_WHOM_MAX = 192 };
+const char *look_whom(const json_t *park, char buf[LOOK_WHOM_MAX]);
 void look_devices(const json_t *devices, bool with_holders);
 void look_leases(const json_t *leases);
 void look_queue(const json_t *queue);

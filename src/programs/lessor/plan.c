@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/duration.h"
 #include "client/consumer.h"
+#include "model/lease.h"
 #include "programs/lessor/ask.h"
 #include "programs/lessor/look.h"
 #include "programs/lessor/show.h"
@@ -50,6 +51,31 @@ static int read_plan(const struct verb *verb, int argc, char **argv, struct ask 
         return LOOK_ON;
 }
 
+/* Whose memory would be taken back for it, in that order. */
+static void print_victims(const json_t *plan)
+{
+        const json_t *victims = json_object_get(plan, "victims");
+        size_t i;
+        json_t *victim;
+        uint64_t ms;
+        char span[DURATION_TEXT_MAX];
+
+        json_array_foreach(victims, i, victim)
+        {
+                char lease[32], user[64], way[32], bytes[SIZE_TEXT_MAX];
+                uint64_t level = json_amount_or(victim, "priority", 0);
+                (void) printf("  %s (%s, %s) gives way by %s: %s",
+                              show_field(victim, "lease", "?", lease, sizeof(lease)),
+                              show_field(victim, "user", "?", user, sizeof(user)), priority_name((unsigned) level),
+                              show_field(victim, "way", "?", way, sizeof(way)), show_bytes(victim, "bytes", bytes));
+                if (json_amount(victim, "out_ms", &ms))
+                        (void) printf(", in about %s", duration_text(ms, span));
+                (void) fputc('\n', stdout);
+        }
+        if (json_array_size(victims) > 0 && json_amount(plan, "out_ms", &ms))
+                (void) printf("  then it starts, in about %s\n", duration_text(ms, span));
+}
+
 static void print_plan(const json_t *plan, const char *outcome)
 {
         char text[SHOW_TEXT_MAX], size[SIZE_TEXT_MAX], device[64], span[DURATION_TEXT_MAX], sized[SHOW_SIZED_MAX];
@@ -75,6 +101,7 @@ static void print_plan(const json_t *plan, const char *outcome)
         } else {
                 (void) printf("%sit would be refused%s: %s\n", show_colour(SHOW_RED), show_colour(SHOW_PLAIN), text);
         }
+        print_victims(json_object_get(plan, "plan"));
         if (show_sized(plan, sized) && json_amount(plan, "bytes", &bytes))
                 (void) printf("  no --vram: %s, %s\n", size_text(bytes, size), sized);
         if (!json_amount(plan, "as_of_ms", &ms))

@@ -33,7 +33,7 @@ const struct option run_options[] = {
         { "visible", "HOW", "CUDA_VISIBLE_DEVICES for the command: auto, uuid, index, none", 0,
           "auto|uuid|index|none" },
         { "yield-signal", "SIG[:BACK]",
-          "cooperate: the command is sent SIG to give its memory back, and BACK (CONT) when it may have it again", 0,
+          "cooperate: SIG tells the command to give its memory back, BACK (CONT) that it may have it again", 0,
           "USR1|USR2|HUP" },
         { "yield-hook", "URL", "cooperate: the same by a POST to http://127.0.0.1:PORT/PATH or unix:/SOCKET:/PATH" },
         { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail", 0, "wait|run|fail" },

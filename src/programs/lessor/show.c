@@ -174,14 +174,15 @@ int show_away(const char *verb, const struct client *client, int r)
         return LESSOR_EXIT_AWAY;
 }
 
-int show_call(const char *verb, const char *method, const char *path, const json_t *body, json_t **ret)
+static int call(const char *verb, const char *method, const char *path, const json_t *body, uint64_t wait_ms,
+                json_t **ret)
 {
         struct client client;
         struct client_answer answer;
         struct error err = { 0 };
 
         client_init(&client);
-        int r = client_call(&client, method, path, body, CLIENT_CALL_MS, &answer, &err);
+        int r = client_call(&client, method, path, body, wait_ms + CLIENT_CALL_MS, &answer, &err);
         if (r < 0)
                 return show_away(verb, &client, r);
         if (answer.status != 200 && answer.status != 201) {
@@ -193,9 +194,19 @@ int show_call(const char *verb, const char *method, const char *path, const json
         return LESSOR_EXIT_OK;
 }
 
+int show_call(const char *verb, const char *method, const char *path, const json_t *body, json_t **ret)
+{
+        return call(verb, method, path, body, 0, ret);
+}
+
 int show_get(const char *verb, const char *path, json_t **ret)
 {
-        int code = show_call(verb, "GET", path, NULL, ret);
+        return show_get_slowly(verb, path, 0, ret);
+}
+
+int show_get_slowly(const char *verb, const char *path, uint64_t wait_ms, json_t **ret)
+{
+        int code = call(verb, "GET", path, NULL, wait_ms, ret);
         if (code != LESSOR_EXIT_OK || *ret)
                 return code;
         (void) fprintf(stderr, "lessor %s: lessord answered with nothing\n", verb);

@@ -41,6 +41,8 @@ int show_away(const char *verb, const struct client *client, int r);
  * @body  borrowed; NULL = none
  */
 int show_call(const char *verb, const char *method, const char *path, const json_t *body, json_t **ret);
+/* The same for an answer that may take @wait_ms. */
+int show_get_slowly(const char *verb, const char *path, uint64_t wait_ms, json_t **ret);
 /*
  * GET @path and give back its body on 200. Otherwise the words are on stderr and the exit code is returned.
  * 0 = *ret is the caller's.

@@ -74,6 +74,26 @@ static json_t *not_queued(const json_t *leases)
         return rest;
 }
 
+/* Host memory, once something of it is used or nothing more can be parked. */
+static void print_ledger(const json_t *status)
+{
+        char cap[SIZE_TEXT_MAX], words[SHOW_TEXT_MAX];
+        const json_t *ledger = json_object_get(status, "ledger"), *host = json_object_get(status, "host");
+        uint64_t charged = 0;
+
+        if (json_amount(ledger, "charged_bytes", &charged) && charged > 0) {
+                char size[SIZE_TEXT_MAX];
+                (void) printf("parked work: %s of %s of host memory\n", size_text_short(charged, size),
+                              show_bytes(ledger, "cap_bytes", cap));
+        }
+        if (json_is_true(json_object_get(host, "pressure")))
+                (void) printf("%s! host memory is under pressure: nothing more is moved there%s\n",
+                              show_colour(SHOW_YELLOW), show_colour(SHOW_PLAIN));
+        if (charged > 0 && strcmp(json_text(host, "checkpoint", "can"), "can") != 0)
+                (void) printf("%s! nothing can be checkpointed: %s%s\n", show_colour(SHOW_YELLOW),
+                              show_field(host, "checkpoint_words", "?", words, sizeof(words)), show_colour(SHOW_PLAIN));
+}
+
 static void print_status(const json_t *status)
 {
         print_banners(status);
@@ -82,6 +102,7 @@ static void print_status(const json_t *status)
         const json_t *queue = json_object_get(status, "queue"), *strangers = json_object_get(status, "strangers");
         heading("leases", leases);
         look_leases(leases);
+        print_ledger(status);
         heading("queue", queue);
         if (json_array_size(queue) > 0)
                 look_queue(queue);

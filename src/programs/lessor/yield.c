@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/number.h"
-#include "programs/lessor/show.h"
+#include "programs/lessor/look.h"
 
 enum {
         TIME_MS = 30 * 1000, /* where lessord names none */
@@ -18,7 +18,6 @@ enum {
         TREE_GONE_MS = 2000, /* for what was killed to be gone */
         TREE_LOOK_MS = 5,
         HOOK_BACK_MS = 30 * 1000,
-        WHOM_MAX = 192,
 };
 
 void yield_init(struct yield *y, struct obtain *o, struct child *child, struct notices *notices)
@@ -35,25 +34,6 @@ void yield_fini(struct yield *y)
 
 /* ---- words ---- */
 
-/* "for L7 (alice, interactive)", "by bob", "for a rehearsal". */
-static const char *whom(const json_t *park, char buf[WHOM_MAX])
-{
-        char lease[32], user[64], priority[32];
-        const char *cause = json_text(park, "cause", "");
-
-        if (strcmp(cause, "person") == 0)
-                (void) snprintf(buf, WHOM_MAX, "by request");
-        else if (strcmp(cause, "rehearsal") == 0)
-                (void) snprintf(buf, WHOM_MAX, "for a rehearsal");
-        else if (!json_is_string(json_object_get(park, "for_user")))
-                (void) snprintf(buf, WHOM_MAX, "for %s", show_field(park, "for", "somebody", lease, sizeof(lease)));
-        else
-                (void) snprintf(buf, WHOM_MAX, "for %s (%s, %s)", show_field(park, "for", "?", lease, sizeof(lease)),
-                                show_field(park, "for_user", "?", user, sizeof(user)),
-                                show_field(park, "for_priority", "?", priority, sizeof(priority)));
-        return buf;
-}
-
 static json_t *park_of(struct yield *y, json_t **ret_lease)
 {
         *ret_lease = json_loads(lessor_lease_json(y->obtain->lease), 0, NULL);
@@ -62,7 +42,7 @@ static json_t *park_of(struct yield *y, json_t **ret_lease)
 
 static void tell_parked(struct yield *y, const char *how)
 {
-        char who[WHOM_MAX], span[DURATION_TEXT_MAX], back[96];
+        char who[LOOK_WHOM_MAX], span[DURATION_TEXT_MAX], back[96];
         json_t *lease, *park = park_of(y, &lease);
         uint64_t ms;
 
@@ -72,16 +52,16 @@ static void tell_parked(struct yield *y, const char *how)
                 (void) snprintf(back, sizeof(back), "`lessor thaw %s` brings it back", y->obtain->id);
         else
                 (void) snprintf(back, sizeof(back), "when it is back is not known");
-        notices_say(y->notices, "%s %s %s; %s", y->obtain->id, how, whom(park, who), back);
+        notices_say(y->notices, "%s %s %s; %s", y->obtain->id, how, look_whom(park, who), back);
         json_decref(lease);
 }
 
 static void tell_asked(struct yield *y, const char *words)
 {
-        char who[WHOM_MAX];
+        char who[LOOK_WHOM_MAX];
         json_t *lease, *park = park_of(y, &lease);
 
-        notices_say(y->notices, "%s gives way %s: %s", y->obtain->id, whom(park, who), words);
+        notices_say(y->notices, "%s gives way %s: %s", y->obtain->id, look_whom(park, who), words);
         json_decref(lease);
 }
 
