@@ -110,8 +110,9 @@ static void set_priority(struct world *w, const struct change *c, struct lease *
         if (!e)
                 return;
         if (c->priority > e->priority)
-                e->head_is_finite = false; /* it stayed head as what it was */
-        e->priority = c->priority;
+                e->head_is_finite = false;                           /* it stayed head as what it was */
+        if (e->kind != ENTRY_THAW || e->priority != PRIORITY_FILLER) /* an idle one's return stays modest */
+                e->priority = c->priority;
         e->wait_kind = WAIT_NOT_LOOKED; /* its wait is told anew */
 }
 

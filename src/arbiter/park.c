@@ -210,6 +210,7 @@ void park_begin(struct world *w, struct lease *lease, enum way_out_kind way, enu
         k->undo_order = 0;
         k->lost_one = k->broke_promise = k->wants_back = false;
         k->used_bytes = h->used_bytes;
+        k->idle = h->idle_since_ms != 0;
         k->started_ms = w->now_ms;
         life_change_state(w, lease, LEASE_EVENT_ASK);
         begin_way(w, lease, way, out);
@@ -241,7 +242,7 @@ static void is_out(struct world *w, struct lease *lease, struct actions *out)
         if (k->way == WAY_OUT_COOPERATE)
                 cost_learn_asked(w, lease, true);
         park_say(w, lease, ACTION_PARKED, RULE_PARKED, k->way, out);
-        if (k->cause != PARK_BY_PERSON)
+        if (thaw_is_wanted(w, lease))
                 thaw_enqueue(w, lease);
 }
 
@@ -372,6 +373,18 @@ uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
         return u64_max(bytes, u64_min(u64_add_sat(bytes, slack_bytes(w, lease->device)), ceiling_bytes));
 }
 
+bool thaw_is_wanted(const struct world *w, const struct lease *lease)
+{
+        const struct park *k = &lease->park;
+
+        if (k->wants_back || k->cause == PARK_REHEARSAL)
+                return true;
+        if (k->cause == PARK_BY_PERSON)
+                return k->until_ms != 0 && w->now_ms >= k->until_ms;
+        /* What was checkpointed cannot say that it has work again, so it comes back when there is room. */
+        return !k->idle || k->way != WAY_OUT_COOPERATE;
+}
+
 void thaw_enqueue(struct world *w, struct lease *lease)
 {
         struct entry *e = world_entry_get(w, lease->entry);
@@ -382,7 +395,8 @@ void thaw_enqueue(struct world *w, struct lease *lease)
         e = world_entry_new(w, ENTRY_THAW);
         if (!e)
                 return;
-        e->priority = lease->over_time ? PRIORITY_FILLER : lease->priority;
+        bool modest = lease->over_time || (lease->park.idle && !lease->park.wants_back);
+        e->priority = modest ? PRIORITY_FILLER : lease->priority;
         e->collected = true;
         e->lease = world_lease_ref(w, lease);
         e->user = lease->user;
@@ -925,8 +939,7 @@ void park_tick(struct world *w, struct lease *lease, struct actions *out)
         if (k->step == PARK_NONE || !actions_have_room(out, ACTIONS_PER_TREE))
                 return;
         if (k->step == PARK_OUT) {
-                bool time_is_over = k->until_ms != 0 && w->now_ms >= k->until_ms;
-                if (ref_is_none(lease->entry) && (k->cause != PARK_BY_PERSON || k->wants_back || time_is_over)) {
+                if (ref_is_none(lease->entry) && thaw_is_wanted(w, lease)) {
                         thaw_enqueue(w, lease);
                         if (!ref_is_none(lease->entry)) /* a tick that changes something says something */
                                 park_say(w, lease, ACTION_WAITING, RULE_WANTS_BACK, 0, out);

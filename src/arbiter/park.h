@@ -17,6 +17,8 @@ void thaw_begin(struct world *world, struct lease *lease, struct actions *out);
 /* The lease counts its bytes on its device from now on (false: only what it uses there). */
 void park_reserve(struct world *world, struct lease *lease, uint64_t bytes);
 
+/* Does it want back: not while a person keeps it away, nor while it has nothing to do and would say when it has. */
+bool thaw_is_wanted(const struct world *world, const struct lease *lease);
 /* Its place in the queue, where it wants back and has none. */
 void thaw_enqueue(struct world *world, struct lease *lease);
 /* What its return needs: its bytes, and for a restore some slack, never beyond what the device can give (D4). */

@@ -70,11 +70,26 @@ static void call_thaw(struct world *w, const struct park_call *c, struct lease *
                 return;
         }
         accept(w, c, lease, RULE_THAW_BEGAN, out);
+        struct entry *e = world_entry_get(w, lease->entry);
+        if (e && lease->park.idle) /* asked for: as what it is, no longer as a filler */
+                admit_drop_entry(w, e);
         lease->park.wants_back = true;
         lease->park.until_ms = 0;
         if (lease->park.cause == PARK_BY_PERSON)
                 lease->park.cause = PARK_REHEARSAL; /* nobody keeps it away any more */
         if (lease->park.step == PARK_OUT)
+                thaw_enqueue(w, lease);
+}
+
+/* It was parked because it had nothing to do, and now it has: it wants back as what it is. */
+static void has_work_again(struct world *w, struct lease *lease)
+{
+        struct entry *e = world_entry_get(w, lease->entry);
+
+        lease->park.idle = false;
+        if (e)
+                admit_drop_entry(w, e);
+        if (thaw_is_wanted(w, lease))
                 thaw_enqueue(w, lease);
 }
 
@@ -89,6 +104,8 @@ static void call_idle(struct world *w, const struct park_call *c, struct lease *
         }
         world_holder_writing(w, h);
         h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
+        if (!idle && lease->park.step == PARK_OUT && lease->park.idle)
+                has_work_again(w, lease);
         h->idle_bytes = h->used_bytes;
         h->tells_idle = true;
         h->keep_alive_ms = idle ? c->keep_alive_ms : h->keep_alive_ms;

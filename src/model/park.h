@@ -57,6 +57,7 @@ struct park {
         bool broke_promise;         /* cooperated, and took its memory back: told */
         bool told;                  /* that it does not get on */
         bool wants_back;            /* by a person: thaw it */
+        bool idle;                  /* it had nothing to do: nobody's work is stopped for its return until it has */
         uint64_t undo_group;        /* the plan that failed; 0 = none */
         uint64_t started_ms;        /* this attempt, or this way back */
         uint64_t step_ms;           /* since when in this step */

@@ -62,6 +62,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 320)
         F(S, BOOL, broke_promise, 0)                                                                                   \
         F(S, BOOL, told, 0)                                                                                            \
         F(S, BOOL, wants_back, 0)                                                                                      \
+        F(S, BOOL, idle, 0)                                                                                            \
         F(S, U64, undo_group, 0)                                                                                       \
         F(S, U64, started_ms, 0)                                                                                       \
         F(S, U64, step_ms, 0)                                                                                          \
@@ -80,7 +81,7 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 320)
         F(S, U64, returned_ms, 0)                                                                                      \
         F(S, U64, not_before_ms, 0)                                                                                    \
         F(S, U64S, returns_ms, RETURNS_KEPT)
-CODEC_STRUCT(park, PARK_FIELDS, 216)
+CODEC_STRUCT(park, PARK_FIELDS, 224)
 
 #define LEASE_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -138,7 +139,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 216)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 696)
+CODEC_STRUCT(lease, LEASE_FIELDS, 704)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \

@@ -118,6 +118,7 @@ static void some_park(struct park *k, uint32_t seed)
                             .broke_promise = true,
                             .told = seed % 2,
                             .wants_back = true,
+                            .idle = seed % 2,
                             .undo_group = 201,
                             .started_ms = 202,
                             .step_ms = 203,
