@@ -802,6 +802,8 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
                 struct lease *lease = &w->leases[i];
                 if (w->lease_ids[i] == 0 || lease->park.step == PARK_NONE || lease->device != device)
                         continue;
+                if (lease->state == LEASE_DRAINING)
+                        continue; /* it has ended: wherever it was on its way to, it arrives nowhere any more */
                 struct holder *h = holder_of(w, lease);
                 if (!h || !actions_have_room(out, ACTIONS_PER_TREE))
                         continue;
@@ -978,6 +980,8 @@ void park_process_ended(struct world *w, struct identity identity, struct action
                 return;
         if (was_member)
                 member_leave(w, lease, p);
+        if (lease->state == LEASE_DRAINING)
+                return;
         members_count(w, lease, &m);
         if (p->state != PROCESS_ENDED) { /* the hands found it gone; its end will be told, and is none of theirs */
                 m.n -= m.n != 0 && world_occupancy_find(w, lease->device, identity);

@@ -830,6 +830,29 @@ static void filler_is_held_in_place_while_somebody_more_important_says_it_works(
         scene_end(&s);
 }
 
+static void released_while_it_gives_way_and_its_context_is_still_there(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE });
+        uint64_t p2 = ask_2(&s, GiB(14));
+        assert_state(&s, f, LEASE_ASKING);
+        s.eyes_closed = true;
+        scene_says(&s, f, PARK_CALL_YIELDED, 0);
+        scene_release(&s, f);
+        s.eyes_closed = false;
+        shows(&s, f, MiB(300)); /* its context goes last */
+        scene_tick_to_s(&s, 3);
+        scene_process_ends(&s, world_process_find(s.world, s.rows[0].identity)->identity.pid);
+        scene_tick_to_s(&s, 5);
+        assert_gone(&s, f);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -861,6 +884,7 @@ int main(void)
                 cmocka_unit_test(release_of_what_is_parked_is_refused_for_nobody_could_bring_it_back),
                 cmocka_unit_test(lost_books_take_up_what_a_record_knows),
                 cmocka_unit_test(filler_is_held_in_place_while_somebody_more_important_says_it_works),
+                cmocka_unit_test(released_while_it_gives_way_and_its_context_is_still_there),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
