@@ -916,7 +916,7 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
 {
         uint32_t order[ENTRIES_MAX];
 
-        plans_advance(w, out);
+        plans_advance(w, by_time, out);
         uint32_t n = queue_order(w, order);
         if (n == 0)
                 return;

@@ -145,7 +145,7 @@ static void undo(struct world *w, struct lease *lease, enum hand_why why, struct
         k->planned_bytes = 0;
         k->not_before_ms = w->now_ms + w->config.back_off_ms;
         park_say(w, lease, ACTION_WARNING, RULE_PARK_BLOCKED, why, out);
-        enter(w, lease, PARK_UNDOING, 0);
+        enter(w, lease, PARK_UNDOING, settle_ms(k->used_bytes));
         undo_members(w, lease, out);
 }
 
@@ -332,9 +332,7 @@ static void finish_undo(struct world *w, struct lease *lease, struct actions *ou
                 lease->park.step = PARK_UNDOING;
                 return;
         }
-        if (lease->state != LEASE_ASKING && lease->state != LEASE_HELD)
-                return; /* it became stuck on the way; only a person says that it is not */
-        back_to_work(w, lease);
+        back_to_work(w, lease); /* also who was taken for stuck, for an answer came late: nobody of it is away */
         park_say(w, lease, ACTION_THAWED, RULE_PARK_UNDONE, lease->park.way, out);
         reading_outdated(w, lease->device, out);
 }
@@ -601,6 +599,8 @@ static void on_locked(struct world *w, struct lease *lease, struct process *p, c
         bool locked = o->outcome == OUTCOME_DONE;
 
         p->member = locked ? MEMBER_LOCKED : MEMBER_RUNNING;
+        if (locked && lease->state == LEASE_STUCK && lease->park.step == PARK_LOCKING)
+                life_change_state(w, lease, LEASE_EVENT_ASK); /* it came late, and it came */
         if (o->program != 0)
                 p->program = o->program;
         if (lease->park.step == PARK_UNDOING)
@@ -626,8 +626,8 @@ static void on_checkpointed(struct world *w, struct lease *lease, struct process
                 p->member = MEMBER_LOCKED;
                 if (lease->park.step == PARK_UNDOING)
                         undo_members(w, lease, out);
-                else if (!may_be_asked_again((enum hand_why) o->why))
-                        undo(w, lease, (enum hand_why) o->why, out);
+                else if (!may_be_asked_again((enum hand_why) o->why) || lease->state == LEASE_STUCK)
+                        undo(w, lease, (enum hand_why) o->why, out); /* late, and in vain */
                 else
                         lease->park.again_ms = w->now_ms + AGAIN_MS;
                 return;
@@ -653,6 +653,8 @@ static void on_restored(struct world *w, struct lease *lease, struct process *p,
                 member_failed(w, lease, p, (enum hand_why) o->why, out);
                 return;
         }
+        if (lease->state == LEASE_STUCK && !lease->park.lost_one && lease->park.step != PARK_UNDOING)
+                life_change_state(w, lease, LEASE_EVENT_THAW); /* it came late, and it came */
         if (o->outcome == OUTCOME_BLOCKED) {
                 p->member = lease->no_stop ? MEMBER_CHECKPOINTED : MEMBER_STOPPED;
                 members_count(w, lease, &m);
@@ -668,8 +670,6 @@ static void on_restored(struct world *w, struct lease *lease, struct process *p,
                 undo_members(w, lease, out);
                 return;
         }
-        if (lease->state == LEASE_STUCK && !lease->park.lost_one)
-                life_change_state(w, lease, LEASE_EVENT_THAW);
         restore_next(w, lease, out);
 }
 
@@ -729,6 +729,8 @@ bool park_outcome(struct world *w, const struct hand_outcome *o, struct actions 
                 p->member = o->outcome == OUTCOME_DONE ? MEMBER_STOPPED : MEMBER_CHECKPOINTED;
                 if (lease->park.step == PARK_UNDOING)
                         undo_members(w, lease, out);
+                else if (lease->park.step == PARK_RESTORING) /* late: it is on its way back already */
+                        restore_next(w, lease, out);
                 else
                         go_on_out(w, lease, out);
                 break;
@@ -914,8 +916,18 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
                 }
                 stick(w, lease, HAND_WHY_OTHER, out);
                 break;
+        case PARK_STOPPING: /* not stopped is no harm: it is locked */
+                park_say(w, lease, ACTION_WARNING, RULE_PARK_BLOCKED, HAND_WHY_LOST, out);
+                enter(w, lease, PARK_SETTLING, settle_ms(k->used_bytes));
+                actions_read_soon(w, out, lease->device);
+                break;
+        case PARK_LOCKING:
         case PARK_RESTORING:
-                stick(w, lease, HAND_WHY_OTHER, out);
+        case PARK_UNLOCKING:
+        case PARK_UNDOING:
+                members_count(w, lease, &m);
+                if (m.n_busy != 0) /* else it could not be tried, and is tried again */
+                        stick(w, lease, HAND_WHY_OTHER, out);
                 break;
         case PARK_SETTLING:
                 stick(w, lease, HAND_WHY_OTHER, out);

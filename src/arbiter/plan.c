@@ -233,11 +233,41 @@ static void advance(struct world *w, struct plan *plan, struct actions *out)
                 fail(w, plan, plan->n_victims - 1, out);
 }
 
-void plans_advance(struct world *w, struct actions *out)
+/* What an advance may change without a word. */
+struct progress {
+        uint64_t claimed_bytes, moved_bytes;
+        uint32_t n_done;
+};
+
+static struct progress progress_of(struct world *w, const struct plan *plan)
 {
-        for (uint32_t i = 0; i < w->n_plans; i++)
-                if (w->plans[i].id != 0)
-                        advance(w, &w->plans[i], out);
+        struct progress p = { .claimed_bytes = plan_claimed_bytes(w, plan) };
+
+        for (uint32_t v = 0; v < plan->n_victims; v++) {
+                const struct lease *lease = world_lease_get(w, plan->victims[v].lease);
+                p.n_done += plan->victims[v].state;
+                p.moved_bytes += lease ? lease->park.moved_bytes : 0;
+        }
+        return p;
+}
+
+void plans_advance(struct world *w, bool by_time, struct actions *out)
+{
+        for (uint32_t i = 0; i < w->n_plans; i++) {
+                struct plan *plan = &w->plans[i];
+                if (plan->id == 0)
+                        continue;
+                uint32_t n_before = out->n;
+                struct progress before = by_time ? progress_of(w, plan) : (struct progress){ 0 };
+                advance(w, plan, out);
+                if (!by_time || plan->id == 0 || out->n != n_before || !actions_have_room(out, 1))
+                        continue;
+                struct progress after = progress_of(w, plan);
+                if (after.claimed_bytes != before.claimed_bytes || after.moved_bytes != before.moved_bytes ||
+                    after.n_done != before.n_done)
+                        say(w, plan,
+                            &(struct reason){ .rule = RULE_CLAIM_CHANGED, .reserved_bytes = after.claimed_bytes }, out);
+        }
 }
 
 static void drop_head_claims(struct world *w, struct ref entry)

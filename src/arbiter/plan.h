@@ -11,7 +11,8 @@
 struct plan *plan_begin(struct world *world, struct entry *entry, uint32_t device, const struct reclaim *r,
                         const struct reason *why, struct actions *out);
 /* What has settled goes to the claims, steps that are done are followed by the next, and who cannot go on ends. */
-void plans_advance(struct world *world, struct actions *out);
+/* @by_time: nothing came in but the time; what changes then is said, for ticks without actions are not kept. */
+void plans_advance(struct world *world, bool by_time, struct actions *out);
 /* Its claim is gone, and the plan with it; whoever is on his way off the device arrives there. */
 void plan_end(struct world *world, struct plan *plan);
 /* The same because @lease could not be taken off: what was parked for it comes back, the last one first. */

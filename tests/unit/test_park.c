@@ -853,6 +853,127 @@ static void released_while_it_gives_way_and_its_context_is_still_there(void **st
         scene_end(&s);
 }
 
+static void lock_that_is_never_answered_does_not_hold_up_everybody(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        (void) filler(&s, GiB(12), "f");
+        (void) filler(&s, GiB(12), "g");
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        uint64_t p2 = ask_2(&s, GiB(12));
+        scene_tick_to_s(&s, 300);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void stop_that_is_never_answered(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        (void) filler(&s, GiB(20), "f");
+        scene_next(&s, HAND_STOP, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        uint64_t p2 = ask_2(&s, GiB(12));
+        scene_tick_to_s(&s, 300);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void unlock_that_is_never_answered(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 2);
+        scene_next(&s, HAND_UNLOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        scene_tick_to_s(&s, 3000);
+        assert_state(&s, f, LEASE_STUCK);
+        scene_end(&s);
+}
+
+static void second_member_finds_no_room_for_a_minute(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(6), "f");
+        scene_uses(&s, f, GiB(3));
+        uint32_t two = scene_process_of(&s, ALICE, 0, pid_of(&s, f), 0);
+        scene_process_uses(&s, two, card, GiB(3), ROW_USED_KNOWN | ROW_COMPUTE);
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 1);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_next(&s, HAND_RESTORE, 60, OUTCOME_BLOCKED, HAND_WHY_HEADROOM);
+        scene_skip(&s, HAND_RESTORE, 1);
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        scene_tick_to_s(&s, 400);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+static void what_is_answered_late_or_never_leaves_nobody_between_two_states(void **state)
+{
+        (void) state;
+        static const enum hand_why whys[] = { HAND_WHY_LOST, HAND_WHY_AWAY, HAND_WHY_MEMORY, HAND_WHY_STATE };
+        static const enum hand_verb verbs[] = { HAND_LOCK, HAND_CHECKPOINT };
+        for (size_t i = 0; i < 8; i++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = filler(&s, GiB(20), "f");
+                scene_next(&s, verbs[i % 2], 1, OUTCOME_NONE, HAND_WHY_NONE);
+                scene_says(&s, f, PARK_CALL_PARK, 0);
+                scene_tick_to_s(&s, 100);
+                assert_state(&s, f, LEASE_STUCK);
+                struct action order = *scene_last(&s, f, ACTION_HAND);
+                assert_int_equal(order.hand, verbs[i % 2]);
+                scene_outcome(&s, &order, OUTCOME_BLOCKED, whys[i / 2]);
+                scene_tick_to_s(&s, 200);
+                assert_runs(&s, f); /* nothing was done to it, and it is locked no more */
+                assert_int_equal(world_process_find(s.world, order.process)->member, MEMBER_RUNNING);
+                scene_end(&s);
+        }
+        for (int late = 0; late <= 1; late++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = filler(&s, GiB(20), "f");
+                scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+                scene_says(&s, f, PARK_CALL_PARK, 0);
+                scene_tick_to_s(&s, 100);
+                assert_state(&s, f, LEASE_STUCK);
+                scene_answers_late(&s, HAND_LOCK);
+                scene_tick_to_s(&s, 102);
+                assert_state(&s, f, LEASE_PARKED);
+                scene_next(&s, HAND_RESTORE, 1, OUTCOME_NONE, HAND_WHY_NONE);
+                scene_says(&s, f, PARK_CALL_THAW, 0);
+                scene_tick_to_s(&s, 200);
+                assert_state(&s, f, LEASE_STUCK);
+                struct action order = *scene_last(&s, f, ACTION_HAND);
+                if (late)
+                        scene_answers_late(&s, HAND_RESTORE);
+                else
+                        scene_outcome(&s, &order, OUTCOME_BLOCKED, HAND_WHY_HEADROOM);
+                scene_tick_to_s(&s, 210);
+                assert_runs(&s, f);
+                scene_end(&s);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -885,6 +1006,11 @@ int main(void)
                 cmocka_unit_test(lost_books_take_up_what_a_record_knows),
                 cmocka_unit_test(filler_is_held_in_place_while_somebody_more_important_says_it_works),
                 cmocka_unit_test(released_while_it_gives_way_and_its_context_is_still_there),
+                cmocka_unit_test(lock_that_is_never_answered_does_not_hold_up_everybody),
+                cmocka_unit_test(stop_that_is_never_answered),
+                cmocka_unit_test(unlock_that_is_never_answered),
+                cmocka_unit_test(second_member_finds_no_room_for_a_minute),
+                cmocka_unit_test(what_is_answered_late_or_never_leaves_nobody_between_two_states),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
