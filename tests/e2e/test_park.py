@@ -94,6 +94,82 @@ def test_command_that_ignores_sigterm_still_makes_room(place):
     place.holds(1500 * MIB)
     place.in_state("deaf", "parked")
 
+# A program of the driver's own interface: gives its memory back when it is told, and takes it again. Its word is its pid.
+GIVES_WAY = """
+import ctypes, os, signal, sys
+told = {signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, told)
+cuda = ctypes.CDLL("libcuda.so.1")
+def call(name, *args):
+    assert getattr(cuda, name)(*args) == 0, name
+device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+call("cuInit", 0); call("cuDeviceGet", ctypes.byref(device), 0); call("cuCtxCreate_v2", ctypes.byref(context), 0, device)
+def take():
+    call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(int(sys.argv[1]) << 20))
+    print("took", flush=True)
+take()
+lies = len(sys.argv) > 2
+while (number := signal.sigwaitinfo(told).si_signo) != signal.SIGTERM:
+    if number == signal.SIGUSR1 and not lies:
+        call("cuMemFree_v2", memory)
+        print("gave", flush=True)
+    elif number == signal.SIGUSR2 and not lies:
+        take()
+"""
+
+
+def cooperating(place, *more, ways="cooperate"):
+    return place.start("run", "--name", "kind", "--vram", "2500M", "--priority", "4", "--yield-by", ways, "--yield-signal", "USR1:USR2",
+                       "--", SIMGPU, "run", "--file", place.env["SIMGPU"], "--", "/usr/bin/python3", "-c", GIVES_WAY, "2400", *more)
+
+
+def test_program_that_is_told_by_a_signal_gives_way_and_takes_it_again(place):
+    kind = cooperating(place)
+    assert kind.stdout.readline() == "took\n"
+    pid = place.holds(2400 * MIB)
+    seen_using(place, "kind", 2400 * MIB)
+    urgent = place.hog("now", "1500M", "--priority", "2")
+    assert kind.stdout.readline() == "gave\n"
+    place.holds(1500 * MIB)
+    assert place.in_state("kind", "parked")["park"]["way"] == "cooperate"
+    assert is_alive(pid)
+    urgent.terminate()
+    assert kind.stdout.readline() == "took\n"
+    place.in_state("kind", "active")
+    assert place.holds(2400 * MIB) == pid
+    kind.terminate()
+    assert kind.wait(timeout=60) == 0
+
+
+def test_program_that_lies_is_not_believed_and_goes_by_its_next_way_out(place):
+    with open(os.path.join(place.dir, "lessord.conf"), "a", encoding="utf-8") as file:
+        file.write("ask = 1s\n")
+    assert ask(place, "POST", "/api/reload")[0] == 200
+    kind = cooperating(place, "lies", ways="cooperate,restart")
+    assert kind.stdout.readline() == "took\n"
+    pid = place.holds(2400 * MIB)
+    seen_using(place, "kind", 2400 * MIB)
+    place.hog("now", "1500M", "--priority", "2")
+    place.holds(1500 * MIB)
+    away = place.in_state("kind", "parked")
+    assert away["park"]["way"] == "restart" and not is_alive(pid)
+    assert {w["way"]: w["strikes"] for w in away["ways"]} == {"cooperate": 1, "restart": 0}
+
+
+def test_filler_comes_back_after_lessord_was_killed_while_it_was_away(place):
+    place.hog("fill", "2500M", "--filler")
+    place.holds(2500 * MIB)
+    seen_using(place, "fill", 2500 * MIB)
+    urgent = place.hog("now", "1500M", "--priority", "2")
+    place.holds(1500 * MIB)
+    place.in_state("fill", "parked")
+    place.kill_daemon()
+    place.start_daemon()
+    assert place.in_state("fill", "parked")["park"]["way"] == "restart"
+    urgent.terminate()
+    place.in_state("fill", "active")
+    place.holds(2500 * MIB)
+
 
 # ---- by a person ----
 
