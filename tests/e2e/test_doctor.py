@@ -224,11 +224,18 @@ def test_files_that_make_no_sense_are_survived(machine):
 
 # ---- the driver ----
 
+def test_with_lessord_card_and_hands_parking_works(own, machine):
+    until("lessord knows what the machine can", lambda: own.status()["host"]["checkpoint"] == "can")
+    report = json.loads(under_card(own, "--json", LESSOR_DOCTOR_ROOT=machine.dir).stdout)
+    assert cell(report, report["place"], "park")["works"]
+    assert not cell(report, "WSL", "park")["works"]
+
+
 def test_with_lessord_and_card_leases_work(own, machine):
     done = under_card(own, "--json", LESSOR_DOCTOR_ROOT=machine.dir)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
-    assert cell(report, report["place"], "lease")["works"]
+    assert cell(report, report["place"], "lease")["works"] and cell(report, report["place"], "release")["works"]
     assert re.fullmatch(r"\d+\.\d+.*, 1 device", check(report, "driver")["text"])
     assert check(report, "lessord")["text"] == f"answers on {own.env['LESSOR_SOCKET']}"
     assert check(report, "versions")["finding"] == "ok" and "lessord that runs" in check(report, "versions")["text"]

@@ -55,6 +55,8 @@ struct doctor {
         char grants_not[DOCTOR_TEXT_MAX];
         bool hands_known, hands_up;
         char hands_words[DOCTOR_TEXT_MAX];
+        bool checkpoint_known, checkpoints; /* lessord has looked whether driver and machine can; they can */
+        char checkpoint_words[DOCTOR_TEXT_MAX];
 };
 
 /* One more check. @cure "" = none. */

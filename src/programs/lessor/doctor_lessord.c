@@ -117,6 +117,20 @@ static void check_hands(struct doctor *d, const json_t *status)
                             "away, so nothing is ended: %s", d->hands_words);
 }
 
+static void check_parking(struct doctor *d, const json_t *status)
+{
+        const json_t *host = json_object_get(status, "host");
+        const char *can = json_text(host, "checkpoint", "unknown");
+
+        d->checkpoint_known = strcmp(can, "unknown") != 0;
+        d->checkpoints = strcmp(can, "can") == 0;
+        (void) show_field(host, "checkpoint_words", "no reason given", d->checkpoint_words,
+                          sizeof(d->checkpoint_words));
+        if (json_is_true(json_object_get(host, "pressure")))
+                doctor_add(d, "host memory", FINDING_WARN, "under pressure: nothing more is parked",
+                           "end what takes it, or add memory");
+}
+
 static void check_memory(struct doctor *d, const struct client *client)
 {
         struct client_answer answer;
@@ -229,6 +243,7 @@ void doctor_lessord(struct doctor *d)
                 check_gpu(d, answer.body);
                 check_books(d, answer.body);
                 check_hands(d, answer.body);
+                check_parking(d, answer.body);
                 client_answer_fini(&answer);
                 check_memory(d, &client);
         }

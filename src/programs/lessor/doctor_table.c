@@ -71,6 +71,22 @@ static void judge_enforce(const struct doctor *d, enum place place, bool here, s
                 no(v, "this lessord has no warden", "install lessor-warden beside it, of the same version");
 }
 
+/* Checkpoints: by the hands, of processes they can see, with a driver and a machine that can. */
+static void judge_park(const struct doctor *d, enum place place, bool here, struct verdict *v)
+{
+        if (place == PLACE_WSL) {
+                no(v, "the driver cannot checkpoint under WSL", "none under WSL; on Linux itself it works");
+                return;
+        }
+        judge_enforce(d, place, here, v);
+        if (v->works && d->driver != DRIVER_OK)
+                judge_lease(d, here, v);
+        if (v->works && here && d->checkpoint_known && !d->checkpoints)
+                no(v, d->checkpoint_words, "see the check of the driver above; a driver of 570 or newer can");
+        else if (v->works && here && !d->checkpoint_known)
+                no(v, d->checkpoint_words, "lessord looks when its warden is up: ask again");
+}
+
 void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct verdict *ret)
 {
         bool here = place == d->place;
@@ -80,12 +96,11 @@ void doctor_judge(const struct doctor *d, enum place place, enum ability ability
         case ABILITY_LEASE:
                 judge_lease(d, here, ret);
                 break;
-        case ABILITY_RELEASE:
-                no(ret, "lessor " LESSOR_VERSION " asks nobody to give memory back yet",
-                   "a newer version, once there is one; until then end a lease with `lessor lease release`");
+        case ABILITY_RELEASE: /* who is asked does it itself: nothing more is needed than for a lease */
+                judge_lease(d, here, ret);
                 break;
         case ABILITY_PARK:
-                no(ret, "lessor " LESSOR_VERSION " parks nothing yet", "a newer version, once there is one");
+                judge_park(d, place, here, ret);
                 break;
         case ABILITY_ENFORCE:
                 judge_enforce(d, place, here, ret);
