@@ -543,6 +543,16 @@ def test_parked_process_is_kept_from_the_oom_killer_and_its_value_is_put_back(de
     assert oom(hog.pid) == 300 and desk.record(hog.pid)["oom_kept"] == "0"
 
 
+def test_value_for_the_oom_killer_is_remembered_over_a_second_checkpoint(desk):
+    hog = desk.card.hog()
+    with open(f"/proc/{hog.pid}/oom_score_adj", "w") as f:
+        f.write("300")
+    desk.does(hog.pid, *PARK, RESTORE, CHECKPOINT, RESTORE)
+    assert desk.record(hog.pid)["oom_score_adj"] == "300" and oom(hog.pid) <= 0
+    desk.does(hog.pid, UNLOCK)
+    assert oom(hog.pid) == 300
+
+
 @needs_root
 def test_s23_system_hands_take_it_out_of_the_oom_killers_hands_altogether(things):
     desk = Desk(things, ("--shared",), system=True)

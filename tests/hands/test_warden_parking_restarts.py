@@ -114,6 +114,7 @@ def test_f03_helper_that_is_killed_after_its_call_and_before_its_record_does_not
     assert desk.brain.outcome(i).why == "lost" and desk.step(hog.pid) == "checkpointing"
     desk.card.clear()
     assert desk.ask(CHECKPOINT, hog.pid) == ("blocked", "state"), "it is checkpointed already"
+    assert desk.record(hog.pid)["host_bytes"] == desk.record(hog.pid)["bytes"], "nobody saw what it grew by: all of it"
     assert [c[0] for c in desk.card.calls(hog.pid)].count("checkpoint") == 1
     desk.does(hog.pid, STOP, *THAW)
     assert counts_on(hog)

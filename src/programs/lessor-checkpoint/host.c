@@ -104,9 +104,7 @@ void host_oom_look(struct record *record)
         char text[16];
         char *end = text;
 
-        record->oom_kept = false;
-        record->oom_score_adj = 0;
-        if (read_proc(record->pid, "oom_score_adj", text, sizeof(text)) <= 0)
+        if (record->oom_kept || read_proc(record->pid, "oom_score_adj", text, sizeof(text)) <= 0)
                 return;
         long v = strtol(text, &end, 10);
         if (end == text || *end != '\n' || v < -1000 || v > 1000)

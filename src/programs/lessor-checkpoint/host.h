@@ -18,7 +18,7 @@ bool host_wait_stopped(uint32_t pid, bool stopped, uint32_t wait_ms);
 
 /*
  * The OOM killer goes for the largest, which a parked process often is. host_oom_look() notes the old value in @record (nothing
- * where it cannot be read); host_oom_protect() lowers it as far as we may, host_oom_put_back() is the opposite and clears the note.
+ * where it cannot be read, or stands there already); host_oom_protect() lowers it as far as we may, host_oom_put_back() is the opposite and clears the note.
  */
 void host_oom_look(struct record *record);
 void host_oom_protect(const struct record *record, int pidfd);

@@ -185,6 +185,15 @@ static bool can_ask(struct work *w)
         return false;
 }
 
+/* Somebody ended before they could say what the host grew by: it counts in full. */
+static void settle_checkpointed(struct work *w)
+{
+        if (w->record.host_bytes == 0)
+                w->record.host_bytes = w->record.bytes;
+        host_oom_protect(&w->record, w->pidfd);
+        store_after(w, RECORD_CHECKPOINTED);
+}
+
 /* The record says what the driver says; a call that was to change it has not done what it should. */
 static void follow(struct work *w, enum driver_state state)
 {
@@ -193,7 +202,7 @@ static void follow(struct work *w, enum driver_state state)
         else if (state == DRIVER_LOCKED)
                 store_after(w, locked_step(w));
         else if (state == DRIVER_CHECKPOINTED)
-                store_after(w, RECORD_CHECKPOINTED);
+                settle_checkpointed(w);
         else
                 store_after(w, RECORD_FAILED);
 }
@@ -242,12 +251,13 @@ static void begin_record(struct work *w)
 /* It may have been locked after all, in the last moment. */
 static void undo_late_lock(struct work *w)
 {
+        struct warden_answer of_lock = w->answer;
         enum driver_state state;
         uint32_t code;
 
         if (!probe(w, &state) || (state == DRIVER_LOCKED && !call_and_probe(w, DRIVER_UNLOCK, &code, &state)))
                 return;
-        w->answer.driver_code = DRIVER_NOT_READY;
+        w->answer = of_lock;
         if (state == DRIVER_RUNNING) {
                 leave(w);
                 blocked(w, WARDEN_WHY_LOCK_TIMEOUT);
@@ -297,6 +307,7 @@ static void checkpoint(struct work *w)
                 return;
         bool counted = host_bytes_of(w->order->pid, &before_bytes);
         w->record.ending = w->how == STEP_ENDING;
+        w->record.host_bytes = 0;
         host_oom_look(&w->record);
         if (!store(w, RECORD_CHECKPOINTING))
                 return;
