@@ -378,7 +378,10 @@ enum carry_said carry_order(struct carry *c, const struct warden_order *o, struc
                 *ret = same ? slot->answer : slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_BUSY, 0);
                 return same && slot->state != BOOK_ENDED ? CARRY_HELD : CARRY_ANSWERED;
         }
-        if (!rate_take(&c->rate, c->settings->rate_per_s, c->settings->burst, clock_now_ms())) {
+        /* Some ten orders park one process and thaw it; they have a bucket of their own, or a tree could not be ended meanwhile. */
+        uint32_t times = warden_verb_parks(o->verb) ? 10 : 1;
+        struct rate *rate = warden_verb_parks(o->verb) ? &c->park_rate : &c->rate;
+        if (!rate_take(rate, c->settings->rate_per_s * times, c->settings->burst * times, clock_now_ms())) {
                 c->n_refused_for_rate++; /* a line for each would only move the flood to the log */
                 *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_RATE, 0);
                 return CARRY_ANSWERED;

@@ -24,7 +24,7 @@ struct carry {
         int helper_pidfds[BOOK_HELPERS_MAX]; /* -1 = none running in that slot */
         /* The caller's; here so that helpers let go of them: a dead warden must look dead. -1 = none */
         int peer, listener;
-        struct rate rate;
+        struct rate rate, park_rate;
         uint32_t n_refused_for_rate; /* not logged one by one */
         struct protect_list protect;
 };

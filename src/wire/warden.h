@@ -33,6 +33,8 @@
  *  - BLOCKED: nothing has changed; LOCK_TIMEOUT too is undone. FAILED of CHECKPOINT and RESTORE is final (all later verbs:
  *    FINAL). FAILED of LOCK, HOLD, UNLOCK, STOP and CONT: the record tells where it stands.
  *  - A call of the driver that does not return is never interrupted: its order stays HELD, whoever restarts meanwhile.
+ *  - Sixteen orders at most are carried out by helpers at a time, all verbs together; one more is BUSY. RATE counts steps of parking
+ *    apart (by default 640 at once, 200 a second).
  *  - What is parked is not signalled (PARKED). SIGKILL or KILL_TREE of who was restored once locks and checkpoints it first
  *    (drivers are known to hang otherwise); where that is BLOCKED nobody is killed.
  *  - HOLD is let go by the hands themselves when they have had no brain for WARDEN_ALONE_MS. What is parked stays parked.

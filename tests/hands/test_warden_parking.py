@@ -155,6 +155,13 @@ def test_more_orders_than_helpers_are_busy_and_none_is_lost(desk):
     assert {desk.brain.outcome(i).why for i in ids[:16]} == {"none"}
 
 
+def test_s22_steps_of_parking_have_a_rate_of_their_own(desk, things):
+    target = things.target()
+    whys = [desk.brain.outcome(i).why for i in desk.brain.flood(3000, STOP, target.pid)]
+    assert set(whys[:640]) <= {"state", "busy"} and "rate" in whys and set(whys) <= {"state", "busy", "rate"}
+    assert desk.brain.signal(target.pid) == DONE, "signals are counted apart"
+
+
 def test_several_members_are_locked_at_the_same_time(desk):
     hogs = [desk.card.hog("8M") for _ in range(4)]
     ids = [desk.order(LOCK, hog.pid) for hog in hogs]
