@@ -5,20 +5,11 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/escape.h"
 #include "base/number.h"
+#include "programs/lessor/apart.h"
 #include "programs/lessor/doctor.h"
 #include "senses/nvml.h"
 #include "senses/proc.h"
@@ -30,7 +21,7 @@ enum {
         VERSION_LINE_MAX = 512,
 };
 
-/* What the child found out; sent through a pipe as it is, to the program it is a copy of. */
+/* What the child found out (apart.h). */
 struct asked {
         uint8_t state; /* enum eyes_driver_state */
         char version[EYES_DRIVER_SIZE];
@@ -55,8 +46,9 @@ static void look_at_device(struct nvml *nvml, const struct eyes_device *device, 
         a->n_listed += (uint32_t) n;
 }
 
-static void look_at_driver(struct asked *a)
+static void look_at_driver(void *answer)
 {
+        struct asked *a = answer;
         static struct nvml nvml;
         static struct eyes_device devices[EYES_DEVICES_MAX];
         struct gpu_driver driver = { 0 };
@@ -77,57 +69,7 @@ static void look_at_driver(struct asked *a)
         a->has_checkpoint = cuda && dlsym(cuda, "cuCheckpointProcessLock") != NULL;
 }
 
-_Noreturn static void be_the_child(int fd)
-{
-        struct asked a = { 0 };
-        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (null >= 0) { /* libraries that feel like talking */
-                (void) dup2(null, STDOUT_FILENO);
-                (void) dup2(null, STDERR_FILENO);
-        }
-        look_at_driver(&a);
-        _exit(write(fd, &a, sizeof(a)) == (ssize_t) sizeof(a) ? 0 : 1);
-}
-
 /* ---- beside it ---- */
-
-/* 0, -ETIMEDOUT: it hangs, -EIO: it died. */
-static int ask_driver(struct asked *ret)
-{
-        int fds[2];
-        size_t n = 0;
-        if (pipe2(fds, O_CLOEXEC) < 0)
-                return -errno;
-        (void) fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0)
-                be_the_child(fds[1]);
-        (void) close(fds[1]);
-        auto_close int fd = fds[0];
-        if (pid < 0)
-                return -errno;
-
-        auto_close int pidfd = (int) syscall(SYS_pidfd_open, pid, 0);
-        struct pollfd wait = { .fd = fd, .events = POLLIN };
-        uint64_t until_ms = clock_now_ms() + DOCTOR_DRIVER_MS;
-        bool ended = false;
-        while (n < sizeof(*ret) && !ended) {
-                uint64_t now_ms = clock_now_ms();
-                int r = poll(&wait, 1, (int) u64_sub0(until_ms, now_ms));
-                if (r == 0)
-                        break;
-                ssize_t part = r > 0 ? read(fd, (char *) ret + n, sizeof(*ret) - n) : -1;
-                if (part > 0)
-                        n += (size_t) part;
-                ended = part == 0 || (part < 0 && errno != EINTR);
-        }
-        if (n < sizeof(*ret) && !ended && pidfd >= 0)
-                (void) syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-        /* One that is stuck in the kernel cannot be waited for: it goes when it can. */
-        (void) waitpid(pid, NULL, n < sizeof(*ret) && !ended ? WNOHANG : 0);
-        return n == sizeof(*ret) ? 0 : ended ? -EIO : -ETIMEDOUT;
-}
 
 /* "570.86.10" of the module that is loaded; "" = none is, or it does not say. */
 static void module_version(char *ret, size_t size)
@@ -262,7 +204,7 @@ void doctor_driver(struct doctor *d)
         char module[EYES_DRIVER_SIZE], root[SHOWN_MAX];
 
         module_version(module, sizeof(module));
-        int r = ask_driver(&a);
+        int r = apart(look_at_driver, &a, sizeof(a), DOCTOR_DRIVER_MS);
         if (r == 0) {
                 a.version[sizeof(a.version) - 1] = a.words[sizeof(a.words) - 1] = '\0';
                 check_driver(d, &a, module);
