@@ -13,7 +13,7 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "costs", "limits", "config", "doctor", "replay", "completion", "help", "version"]
+         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "costs", "limits", "config", "doctor", "rescue", "replay", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "config": ["check", "show"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
@@ -129,7 +129,7 @@ def page_options(page, section=None):
 
 
 PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
-         "park": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "replay": "OPTIONS"}
+         "park": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "rescue": "OPTIONS", "replay": "OPTIONS"}
 
 
 def test_man_pages_and_help_name_the_same_options():
@@ -166,7 +166,7 @@ def test_man_pages_name_the_exit_codes():
         with open(os.path.join(SOURCE, "man", f"lessor-{name.split()[0]}.1.scd"), encoding="utf-8") as file:
             text = file.read().split("# EXIT STATUS")[1].split("\n# ")[0]
         said = plain(*name.split(), "--help").stdout.split("Exit status:")[1]
-        assert "69" in said or name in ("doctor", "replay"), name
+        assert "69" in said or name in ("doctor", "rescue", "replay"), name
         for code in re.findall(r"\b(?:69|78|12[4-7])\b", said):
             assert re.search(rf"\b{code}$", text, re.M), (name, code)
 

@@ -31,6 +31,7 @@ static const char by_task[] =
         "  make room for something of another kind    → lessor clear --vram 16G, lessor resume\n"
         "  watch what happens                         → lessor status --watch, lessor events --follow\n"
         "  know why nothing works here                → lessor doctor\n"
+        "  bring back what is parked, without lessord → lessor rescue\n"
         "  try another lessord.conf on what happened  → lessor replay --with ./lessord.conf\n"
         "  read figures in a program                  → lessor devices --json\n"
         "\n";

@@ -112,6 +112,8 @@ const struct verb verbs[] = {
           .sub = config_verbs },
         { "doctor", "[--json]", "what works here, what does not, and the cure", json_options, doctor_more, false,
           verb_doctor_main },
+        { "rescue", "[--list|--all|--thaw ID|PID] [OPTION]…", "bring back what is parked, without lessord",
+          rescue_options, rescue_more, false, verb_rescue_main },
         { "replay", "[FILE|DIR] [--since TIME] [--with FILE]",
           "decide again what was decided, as it was or with another lessord.conf", replay_options, replay_more, false,
           verb_replay_main, .operands = "@files" },
