@@ -55,7 +55,8 @@ bool booking_is_possible(struct world *w, const struct request *r, uint64_t byte
 
         if (r->start_ms <= w->now_ms || r->slot_ms == 0 || r->slot_ms > w->config.booking_ahead_ms ||
             r->start_ms - w->now_ms > w->config.booking_ahead_ms) {
-                *why = (struct reason){ .rule = RULE_BOOKING_PAST };
+                bool far = r->start_ms > w->now_ms && r->slot_ms != 0;
+                *why = (struct reason){ .rule = RULE_BOOKING_PAST, .start_ms = far ? w->config.booking_ahead_ms : 0 };
                 return false;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)

@@ -48,12 +48,22 @@ static bool may_have_slot(struct world *w, const struct change *c, const struct 
         const struct entry *head = world_entry_get(w, lease->backfill_for);
         const struct lease *ahead = head ? world_lease_get(w, head->lease) : NULL;
 
-        if ((c->what & CHANGE_EXTEND) && lease->slot_ms == 0)
+        if (lease->booked_ms != 0 && is_waiting(lease))
+                why->rule = RULE_WRONG_STATE; /* others were let in or refused by it */
+        else if ((c->what & CHANGE_EXTEND) && lease->slot_ms == 0)
                 *why = (struct reason){ .rule = RULE_NO_SLOT };
         else if (lease->backfilled && ahead && longer && !c->is_admin)
                 *why = (struct reason){ .rule = RULE_BACKFILL_KEEPS_SLOT, .head_lease_id = ahead->id };
         else
                 (void) request_slot_is_allowed(w, c->quota, c->is_admin, slot_ms, why);
+        return why->rule == RULE_NONE;
+}
+
+/* Only the daemon itself asks for it. */
+static bool may_begin_then(const struct change *c, const struct lease *lease, struct reason *why)
+{
+        if (!c->is_admin || lease->booked_ms == 0 || !is_waiting(lease))
+                why->rule = RULE_WRONG_STATE;
         return why->rule == RULE_NONE;
 }
 
@@ -135,6 +145,16 @@ static void set_slot(struct world *w, const struct change *c, struct lease *leas
         world_device_changed(w, lease->device);
 }
 
+static void set_start(struct world *w, const struct change *c, struct lease *lease)
+{
+        struct entry *e = world_entry_get(w, lease->entry);
+
+        if (e->give_up_ms != 0)
+                e->give_up_ms = u64_add_sat(u64_sub0(e->give_up_ms, e->due_ms), c->start_ms);
+        lease->booked_ms = e->due_ms = c->start_ms;
+        e->wait_kind = WAIT_NOT_LOOKED;
+}
+
 static void set_pin(struct world *w, const struct change *c, struct lease *lease)
 {
         struct holder *h = world_holder_get(w, lease->holder);
@@ -160,6 +180,8 @@ void change_step(struct world *w, const struct change *c, struct actions *out)
                 may = may_have_slot(w, c, lease, &why);
         if (may && (c->what & (CHANGE_PRIORITY | CHANGE_SLOT)))
                 may = may_be_urgent(w, c, lease, &why);
+        if (may && (c->what & CHANGE_START))
+                may = may_begin_then(c, lease, &why);
         if (may && (c->what & CHANGE_PIN))
                 may = may_pin(w, c, lease, &why);
         if (!may) {
@@ -177,9 +199,13 @@ void change_step(struct world *w, const struct change *c, struct actions *out)
                 set_slot(w, c, lease);
         if (c->what & (CHANGE_PIN | CHANGE_UNPIN))
                 set_pin(w, c, lease);
+        if (c->what & CHANGE_START)
+                set_start(w, c, lease);
         why = (struct reason){ .rule = RULE_CHANGED, .limit = c->what };
         if (c->what & (CHANGE_SLOT | CHANGE_EXTEND))
                 why.start_ms = lease->slot_end_ms;
+        if (c->what & CHANGE_START)
+                why.start_ms = lease->booked_ms;
         actions_add_lease(w, out, ACTION_CHANGED, lease, &why)->token = c->token;
 }
 

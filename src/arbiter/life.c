@@ -554,6 +554,12 @@ void life_device_lost(struct world *w, uint32_t device, bool lost, struct action
         }
 }
 
+/* A promise that nobody collected yet: there is nothing of it that could have ended. */
+static bool is_booking_for_later(const struct lease *lease)
+{
+        return lease->booked_ms != 0 && (lease->state == LEASE_QUEUED || lease->state == LEASE_GRANTED);
+}
+
 void life_rebooted(struct world *w, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
@@ -561,6 +567,8 @@ void life_rebooted(struct world *w, struct actions *out)
                 if (w->lease_ids[i] == 0)
                         continue;
                 lease->root_living = false;
+                if (is_booking_for_later(lease))
+                        continue;
                 if (lease->state == LEASE_DRAINING)
                         bury_drained(w, lease, out);
                 else
@@ -568,7 +576,8 @@ void life_rebooted(struct world *w, struct actions *out)
         }
 }
 
-/* Nobody could renew, collect or go on waiting while the daemon was away: that time is nobody's. */
+/* Nobody could renew, collect or go on waiting while the daemon was away: that time is nobody's. A booking's is the
+ * clock's. */
 void life_was_away(struct world *w, uint64_t away_ms)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
@@ -580,6 +589,7 @@ void life_was_away(struct world *w, uint64_t away_ms)
                         lease->granted_ms += away_ms;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)
-                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].give_up_ms != 0)
+                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].kind != ENTRY_BOOKING &&
+                    w->entries[i].give_up_ms != 0)
                         w->entries[i].give_up_ms += away_ms;
 }

@@ -251,6 +251,13 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
                 return;
         }
 
+        /* Whoever is `daily` is to be made again; that this one does so is one step with its no longer being it. */
+        struct lease *before = r->follows_id != 0 ? world_lease_by_id(w, r->follows_id) : NULL;
+        if (r->follows_id != 0 && (!before || !before->daily)) {
+                request_refuse(w, out, r, &(struct reason){ .rule = before ? RULE_WRONG_STATE : RULE_NOT_FOUND });
+                return;
+        }
+
         uint32_t device = NO_DEVICE;
         if (r->start_ms != 0 && !booking_is_possible(w, r, bytes, devices, user, &device, &why)) {
                 request_refuse(w, out, r, &why);
@@ -261,7 +268,11 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
 
         struct lease *lease = request_make_lease(w, r, user, bytes, devices);
         lease->booked_ms = r->start_ms;
+        lease->booked_wall_ms = r->start_wall_ms;
         lease->daily = r->daily;
+        lease->day_s = r->day_s;
+        if (before)
+                before->daily = false;
         lease->sized = n_runs != 0 ? SIZED_LEARNED : r->learned ? SIZED_WHOLE : SIZED_ASKED;
         lease->sized_by = n_runs;
         struct entry *e = make_entry(w, r, lease);

@@ -57,7 +57,10 @@ struct request {
         uint64_t slot_ms;                /* 0 = no limit */
         uint64_t wait_ms;                /* 0 = for ever */
         uint64_t start_ms;               /* a booking: when it begins, as now_ms counts; 0 = now */
+        uint64_t start_wall_ms;          /* see lease.booked_wall_ms */
         bool daily;                      /* see lease.daily */
+        uint32_t day_s;                  /* see lease.day_s */
+        uint64_t follows_id;             /* daily: made again after this one, which no longer is; 0 = the first */
         char device_uuid[UUID_TEXT_MAX]; /* "" = any */
         struct ways_out ways;
         struct binding binding;
@@ -72,7 +75,8 @@ enum change_what {
         CHANGE_EXTEND = 1 << 2, /* slot_ms more */
         CHANGE_PIN = 1 << 3,    /* pin_ms from now on; 0 = without an end */
         CHANGE_UNPIN = 1 << 4,
-        CHANGE_ALL = (1 << 5) - 1,
+        CHANGE_START = 1 << 5, /* a booking begins at start_ms: people's clocks were set, or stood still */
+        CHANGE_ALL = (1 << 6) - 1,
 };
 
 #define CHANGE_PIN_LONGEST UINT64_MAX /* pin_ms: as long as the caller may */
@@ -87,6 +91,7 @@ struct change {
         uint8_t priority;
         uint64_t slot_ms;
         uint64_t pin_ms;
+        uint64_t start_ms;
 };
 
 struct hand_outcome {

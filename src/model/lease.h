@@ -134,8 +134,13 @@ struct lease {
         uint64_t devices;    /* bit mask of devices it may be on */
         uint32_t device;     /* index, once granted */
         uint64_t booked_ms;  /* a booking: when it begins; 0 = none */
-        bool daily;          /* a booking that is made again for the next day; whose business that is, is the shell's */
-        uint64_t slot_ms;    /* --for; 0 = no limit */
+        /* What of a booking is the shell's business, and only kept here: the moment it was made for by people's clocks (the
+         * world's may part from them: booked_ms follows); whether it is still to be made again for the next day, and then the
+         * second of the local day it is made for. */
+        uint64_t booked_wall_ms;
+        bool daily;
+        uint32_t day_s;
+        uint64_t slot_ms; /* --for; 0 = no limit */
         uint64_t arrived_ms;
         uint64_t granted_ms;  /* 0 = not yet */
         uint64_t active_ms;   /* 0 = not yet */

@@ -374,7 +374,11 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 say_cure(t, (enum reclaim_no) r->limit);
                 break;
         case RULE_BOOKING_PAST:
-                say(t, "a booking begins later than now and has an end (--at, --for)");
+                if (r->start_ms != 0)
+                        say(t, "a booking lies %s ahead at most, and is no longer than that",
+                            duration_text(r->start_ms, span));
+                else
+                        say(t, "a booking begins later than now and has an end (--at, --for)");
                 break;
         case RULE_BOOKING_TAKEN:
                 say(t, "too much is booked for that time already: of ");
@@ -420,8 +424,14 @@ static void say_change(struct text *t, const struct reason *r, uint64_t now_ms)
                 }
                 lead = ", ";
         }
-        if (r->limit & (CHANGE_PIN | CHANGE_UNPIN))
+        if (r->limit & (CHANGE_PIN | CHANGE_UNPIN)) {
                 say(t, "%s%s", lead, r->limit & CHANGE_PIN ? "pinned" : "no longer pinned");
+                lead = ", ";
+        }
+        if (r->limit & CHANGE_START) {
+                say(t, "%sthe clock was set or stood still: it begins ", lead);
+                say_from_now(t, r->start_ms, now_ms);
+        }
 }
 
 static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)

@@ -46,14 +46,17 @@ void get_park_record(struct get *c, struct park_record *p);
         F(S, U64, slot_ms, 0)                                                                                          \
         F(S, U64, wait_ms, 0)                                                                                          \
         F(S, SINCE, start_ms, (4, U64, 0))                                                                             \
+        F(S, SINCE, start_wall_ms, (4, U64, 0))                                                                        \
         F(S, SINCE, daily, (4, BOOL, 0))                                                                               \
+        F(S, SINCE, day_s, (4, U32, 0))                                                                                \
+        F(S, SINCE, follows_id, (4, U64, 0))                                                                           \
         F(S, TEXT, device_uuid, 0)                                                                                     \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, STRUCT, binding, binding)                                                                                 \
         F(S, SINCE, idempotency, (4, STRUCT, idempotency))                                                             \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(request, REQUEST_FIELDS, 432)
+CODEC_STRUCT(request, REQUEST_FIELDS, 448)
 
 #define LEASE_CALL_FIELDS(F, S)                                                                                        \
         F(S, U64, token, 0)                                                                                            \
@@ -97,8 +100,9 @@ CODEC_STRUCT(restart_facts, RESTART_FACTS_FIELDS, 2)
         F(S, BELOW8, what, CHANGE_ALL + 1)                                                                             \
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
         F(S, U64, slot_ms, 0)                                                                                          \
-        F(S, U64, pin_ms, 0)
-CODEC_STRUCT(change, CHANGE_FIELDS, 48)
+        F(S, U64, pin_ms, 0)                                                                                           \
+        F(S, SINCE, start_ms, (4, U64, 0))
+CODEC_STRUCT(change, CHANGE_FIELDS, 56)
 
 #define HAND_OUTCOME_FIELDS(F, S)                                                                                      \
         F(S, U64, order_id, 0)                                                                                         \

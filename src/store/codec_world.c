@@ -116,7 +116,9 @@ CODEC_STRUCT(park, PARK_FIELDS, 224)
         F(S, U64, devices, 0)                                                                                          \
         F(S, INDEX, device, DEVICES_MAX)                                                                               \
         F(S, SINCE, booked_ms, (4, U64, 0))                                                                            \
+        F(S, SINCE, booked_wall_ms, (4, U64, 0))                                                                       \
         F(S, SINCE, daily, (4, BOOL, 0))                                                                               \
+        F(S, SINCE, day_s, (4, U32, 0))                                                                                \
         F(S, U64, slot_ms, 0)                                                                                          \
         F(S, U64, arrived_ms, 0)                                                                                       \
         F(S, U64, granted_ms, 0)                                                                                       \
@@ -139,7 +141,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 224)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 704)
+CODEC_STRUCT(lease, LEASE_FIELDS, 712)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \

@@ -192,7 +192,9 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->device = UINT32_MAX;
         l->slot_ms = 1;
         l->booked_ms = 34;
+        l->booked_wall_ms = 35;
         l->daily = seed % 2;
+        l->day_s = 36;
         l->arrived_ms = 2;
         l->granted_ms = 3;
         l->active_ms = 4;
@@ -369,7 +371,10 @@ static void some_request(struct request *r, uint32_t seed)
         r->slot_ms = 7200000;
         r->wait_ms = 600000;
         r->start_ms = 600001;
+        r->start_wall_ms = 28;
         r->daily = seed % 2;
+        r->day_s = 29;
+        r->follows_id = 30;
         (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "GPU-%u", seed);
         some_ways(&r->ways, seed);
         some_binding(&r->binding, seed);
@@ -457,7 +462,8 @@ void books_input(enum input_kind kind, uint32_t seed, struct input *ret, struct 
                                                .what = CHANGE_ALL,
                                                .priority = (uint8_t) (1 + seed % 5),
                                                .slot_ms = 12,
-                                               .pin_ms = 13 };
+                                               .pin_ms = 13,
+                                               .start_ms = 14 };
                 break;
         case INPUT_OUTCOME:
                 ret->outcome.order_id = 14;

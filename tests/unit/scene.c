@@ -338,6 +338,8 @@ static void fill_request(struct scene *s, struct request *r, const struct ask *a
         r->slot_ms = SECONDS(ask->slot_s);
         r->wait_ms = SECONDS(ask->wait_s);
         r->start_ms = ask->start_s ? SCENE_START_MS + SECONDS(ask->start_s) : 0;
+        r->daily = ask->daily;
+        r->follows_id = ask->follows;
         r->ways.named = ask->named;
         r->ways.proven = ask->proven;
         r->binding.kind = ask->ttl_s ? BINDING_HEARTBEAT : ask->connection ? BINDING_CONNECTION : BINDING_PROCESS;

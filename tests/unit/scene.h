@@ -94,10 +94,11 @@ struct ask {
         uint64_t slot_s;
         uint64_t wait_s;
         uint64_t start_s; /* a booking, from that second of the scene on */
+        uint64_t follows; /* a daily booking, after that lease */
         uint64_t ttl_s;   /* a heartbeat lease with this TTL */
         uint32_t quota;   /* row of the asker's */
         bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection, learned, filler,
-                no_stop;
+                no_stop, daily;
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */
         uint32_t pid;          /* the owner's; 0 = a new one */
         uint64_t cgroup_id;

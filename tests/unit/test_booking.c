@@ -143,6 +143,111 @@ static void who_collects_a_booking_has_it_from_then_on(void **state)
         scene_end(&s);
 }
 
+static void daily_booking_is_made_again_exactly_once(void **state)
+{
+        (void) state;
+        const struct ask today = {
+                .bytes = GiB(20), .start_s = 7200, .slot_s = 3600, .uid = ALICE, .uncollected = true, .daily = true
+        };
+        struct ask tomorrow = today;
+        struct scene s;
+        begin(&s, 30);
+        uint64_t first = scene_request(&s, today);
+        scene_tick_to_s(&s, 7200);
+        assert_state(&s, first, LEASE_GRANTED);
+        tomorrow.start_s += 86400;
+        tomorrow.follows = first;
+        uint64_t second = scene_request(&s, tomorrow);
+        assert_waits(&s, second);
+        assert_true(scene_lease(&s, second)->daily);
+        assert_false(scene_lease(&s, first)->daily);
+        assert_int_equal(scene_request(&s, tomorrow), 0); /* once more, after a kill: it was made */
+        assert_rule(s.answer, RULE_WRONG_STATE);
+        tomorrow.follows = second;
+        tomorrow.start_s = 1; /* one that is refused is owed still */
+        assert_int_equal(scene_request(&s, tomorrow), 0);
+        assert_rule(s.answer, RULE_BOOKING_PAST);
+        assert_true(scene_lease(&s, second)->daily);
+        scene_release(&s, second);
+        tomorrow.start_s = today.start_s + 2 * 86400;
+        assert_int_equal(scene_request(&s, tomorrow), 0); /* who cancels it, cancels all that would have come */
+        assert_rule(s.answer, RULE_NOT_FOUND);
+        scene_end(&s);
+}
+
+static void booking_goes_with_the_clock_it_was_made_by(void **state)
+{
+        (void) state;
+        struct scene s;
+        struct change to = {
+                .what = CHANGE_START, .is_admin = true, .uid = ALICE, .start_ms = SCENE_START_MS + SECONDS(3600)
+        };
+        begin(&s, 0);
+        uint64_t b = scene_request(&s, (struct ask){ .bytes = GiB(20),
+                                                     .start_s = 7200,
+                                                     .slot_s = 3600,
+                                                     .wait_s = 10800,
+                                                     .uid = ALICE,
+                                                     .uncollected = true });
+        scene_change(&s, b, (struct change){ .what = CHANGE_SLOT, .uid = ALICE, .slot_ms = SECONDS(9000) });
+        assert_rule(s.answer, RULE_WRONG_STATE); /* nobody asked whether that is free */
+        to.is_admin = false;
+        scene_change(&s, b, to);
+        assert_rule(s.answer, RULE_WRONG_STATE); /* its owner cannot move it past everybody else */
+        to.is_admin = true;
+        scene_change(&s, b, to);
+        assert_kind(s.answer, ACTION_CHANGED);
+        assert_int_equal(scene_entry(&s, b)->give_up_ms, SCENE_START_MS + SECONDS(7200));
+        scene_tick_to_s(&s, 3599);
+        assert_waits(&s, b);
+        scene_tick_to_s(&s, 3600);
+        assert_state(&s, b, LEASE_GRANTED);
+        assert_int_equal(scene_lease(&s, b)->slot_end_ms, SCENE_START_MS + SECONDS(7200));
+        scene_end(&s);
+}
+
+static void booking_outlives_a_reboot_and_ends_with_its_slot(void **state)
+{
+        (void) state;
+        for (int granted = 0; granted < 2; granted++) {
+                struct scene s;
+                begin(&s, 0);
+                uint64_t other = scene_request(&s, (struct ask){ .bytes = GiB(1) });
+                uint64_t b = scene_request(&s, (struct ask){ .bytes = GiB(20),
+                                                             .start_s = 100,
+                                                             .slot_s = 50,
+                                                             .wait_s = 150,
+                                                             .ttl_s = 86400,
+                                                             .uncollected = true });
+                scene_tick_to_s(&s, granted ? 110 : 50);
+                scene_restart(&s, (struct restart_facts){ .rebooted = true });
+                assert_gone(&s, other);
+                scene_look(&s);
+                assert_state(&s, b, granted ? LEASE_GRANTED : LEASE_QUEUED);
+                scene_tick_to_s(&s, 149);
+                assert_state(&s, b, LEASE_GRANTED);
+                scene_tick_to_s(&s, 150);
+                assert_gone(&s, b);
+                scene_end(&s);
+        }
+}
+
+/* Its whole time went by while nobody was there to keep it: it is over, however long that was. */
+static void booking_whose_time_went_by_ends(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, 0);
+        uint64_t b = scene_request(
+                &s, (struct ask){ .bytes = GiB(20), .start_s = 100, .slot_s = 50, .wait_s = 150, .uncollected = true });
+        scene_eyes(&s, false);
+        s.now_ms = SCENE_START_MS + SECONDS(5000);
+        scene_restart(&s, (struct restart_facts){ 0 });
+        scene_tick(&s);
+        assert_gone(&s, b);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -151,6 +256,10 @@ int main(void)
                 cmocka_unit_test(booking_is_there_at_its_time_and_what_ran_before_goes_for_it),
                 cmocka_unit_test(booking_that_can_never_be_met_is_refused_when_it_is_made),
                 cmocka_unit_test(who_collects_a_booking_has_it_from_then_on),
+                cmocka_unit_test(daily_booking_is_made_again_exactly_once),
+                cmocka_unit_test(booking_goes_with_the_clock_it_was_made_by),
+                cmocka_unit_test(booking_outlives_a_reboot_and_ends_with_its_slot),
+                cmocka_unit_test(booking_whose_time_went_by_ends),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
