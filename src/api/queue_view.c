@@ -24,13 +24,14 @@ static json_t *entry_object(struct view *v, uint32_t row)
         char size[SIZE_TEXT_MAX], why[REASON_TEXT_MAX];
 
         return json_pack(
-                "{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:s, s:o, s:o, s:b, s:o, s:s, s:o}", "place",
-                view_u64(v->place[row]), "lease", view_lease_id(lease ? lease->id : 0), "uid",
-                view_u64_or_null(lease != NULL, lease ? lease->uid : 0), "user",
-                view_text_or_null(lease ? user_names_get(v->names, lease->uid) : NULL), "priority", (int) e->priority,
-                "rank", (int) entry_rank(&v->world->config, e, v->now_ms), "bytes", view_u64(e->demand_bytes), "size",
-                size_text(e->demand_bytes, size), "device", only_device(v->world, e->devices), "waited_ms",
-                view_u64(entry_waited_ms(e, v->now_ms)), "is_head", (int) e->is_head, "expected_start_ms",
+                "{s:o, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:s, s:o, s:o, s:b, s:o, s:s, s:o}", "place",
+                view_u64(v->place[row]), "kind", entry_kind_name((enum entry_kind) e->kind), "lease",
+                view_lease_id(lease ? lease->id : 0), "uid", view_u64_or_null(lease != NULL, lease ? lease->uid : 0),
+                "user", view_text_or_null(lease ? user_names_get(v->names, lease->uid) : NULL), "priority",
+                (int) e->priority, "rank", (int) entry_rank(&v->world->config, e, v->now_ms), "bytes",
+                view_u64(e->demand_bytes), "size", size_text(e->demand_bytes, size), "device",
+                only_device(v->world, e->devices), "waited_ms", view_u64(entry_waited_ms(e, v->now_ms)), "is_head",
+                (int) e->is_head, "expected_start_ms",
                 view_u64_or_null(start_ms != 0, start_ms > v->now_ms ? start_ms - v->now_ms : 0), "wait",
                 wait_kind_name((enum wait_kind) e->wait_kind), "why",
                 is_told ? view_text_or_null(reason_text(&told.why, v->now_ms, why, sizeof(why))) : json_null());

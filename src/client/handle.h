@@ -100,7 +100,7 @@ struct lessor_lease {
         bool owner_known;
         uint64_t owner_pid;
         char asked_way[16]; /* what it was told to do last, and has not come back from; "" = nothing */
-        json_t *events; /* of the last page; the first `at_event` were told */
+        json_t *events;     /* of the last page; the first `at_event` were told */
         size_t at_event;
 };
 

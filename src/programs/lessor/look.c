@@ -304,7 +304,9 @@ void look_queue(const json_t *queue)
                               show_field(entry, "lease", "?", lease, sizeof(lease)), priority_name((unsigned) level),
                               show_bytes(entry, "bytes", bytes), span(entry, "waited_ms", waited),
                               who_of(entry, who, sizeof(who)));
-                (void) printf("       %s", show_field(entry, "why", "", why, sizeof(why)));
+                (void) printf("       %s%s",
+                              strcmp(json_text(entry, "kind", ""), "thaw") == 0 ? "is parked, comes back: " : "",
+                              show_field(entry, "why", "", why, sizeof(why)));
                 if (json_amount(entry, "expected_start_ms", &start))
                         (void) printf("; expected in %s", duration_text(start, waited));
                 else
