@@ -12,6 +12,7 @@ static const struct {
         [CHECKPOINT_BAD_DRIVER] = { "bad-driver", "this driver is known to break programs that are checkpointed" },
         [CHECKPOINT_NO_MACHINE] = { "no-machine", "not on this kind of processor" },
         [CHECKPOINT_NO_HANDS] = { "no-hands", "lessor-warden is not there" },
+        [CHECKPOINT_OFF] = { "off", "lessord.conf says that it is not to be done" },
 };
 
 const char *checkpoint_cannot_name(enum checkpoint_cannot why)

@@ -15,6 +15,7 @@ enum checkpoint_cannot {
         CHECKPOINT_BAD_DRIVER, /* known to be broken (data) */
         CHECKPOINT_NO_MACHINE, /* not on this kind of processor */
         CHECKPOINT_NO_HANDS,   /* nobody who could: the hands are not there, or may not */
+        CHECKPOINT_OFF,        /* by configuration */
         CHECKPOINT_CANNOT_N,
 };
 

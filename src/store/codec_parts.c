@@ -12,7 +12,7 @@ _Static_assert(RULE_N == 101 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && AC
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 && WAIT_KIND_N == 14 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
-                       RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 7 && PARK_CALL_N == 8,
+                       RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 8 && PARK_CALL_N == 8,
                "an enum that the journal keeps has changed");
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
                        FLOORS_MAX == 5,

@@ -332,7 +332,7 @@ def test_F10_host_memory_below_its_reserve_parks_nobody(scene):
 def test_checkpoint_switched_off_parks_nobody(scene):
     scene.place.conf(CONF + "checkpoint = off\n")
     assert scene.place.request("POST", "/api/reload").status == 200
-    until("it is told", lambda: scene.checkpoint() != "can")
+    until("it is told", lambda: scene.checkpoint() == "off")
     scene.filler()
     other = scene.demand()
     why = until("the reason", lambda: [b for b in scene.lease(other)["reason"]["blockers"]])

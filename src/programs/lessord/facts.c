@@ -31,7 +31,7 @@ static enum checkpoint_cannot checkpoint_now(struct daemon *d)
 
         note_driver(d, version, note);
         if (d->conf.checkpoint == CONF_CHECKPOINT_OFF)
-                return CHECKPOINT_UNKNOWN;
+                return CHECKPOINT_OFF;
 #ifndef __x86_64__
         return CHECKPOINT_NO_MACHINE;
 #endif
