@@ -87,7 +87,9 @@ static void tell_rescued(struct daemon *d, int folder)
                 struct error err = { 0 };
                 int r;
 
-                if (p->member == MEMBER_RUNNING || p->state == PROCESS_ENDED || hands_work_on(d, p->identity))
+                if (p->member == MEMBER_RUNNING || p->state == PROCESS_ENDED)
+                        continue;
+                if (p->order_id != 0) /* perhaps not given yet; what comes of it says more */
                         continue;
                 r = folder < 0 ? -ENOENT : parked_read(folder, p->identity.pid, p->identity.start_ticks, &record, &err);
                 if (r < 0 && r != -ENOENT)
