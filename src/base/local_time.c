@@ -92,8 +92,8 @@ bool local_next_day(int64_t last_s, uint32_t second, int64_t now_s, int64_t *ret
         if (!local_time_at(last_s, &last) || !local_time_at(now_s, &now))
                 return false;
         struct local_time next = { .day = last.day < now.day ? now.day : last.day, .second = second };
-        /* Where a whole day is left out, its moment lies on the next one, which has one of its own. Half a day between two of
-         * them: a machine that was carried into another zone has none within hours. */
+        /* Half a day between two of them: a day that is left out whole has none, and a machine that was carried into another
+         * zone has no two in one evening. */
         for (; local_moment(next, ret_s, ret_kind); next.day++)
                 if (*ret_s > now_s && *ret_s > last_s + LOCAL_DAY_S / 2)
                         return true;
