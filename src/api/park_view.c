@@ -47,6 +47,14 @@ static uint64_t measured_back_ms(const struct view *v, const struct lease *l)
         return h && l->park.way < WAY_OUT_N ? h->costs[l->park.way].back_ms : 0;
 }
 
+/* Until when its client is to have done what it was asked for. The device has longer to show it. */
+static uint64_t client_deadline_ms(const struct view *v, const struct park *p)
+{
+        if (p->step == PARK_ASKING && p->way == WAY_OUT_RESTART && p->deadline_ms != 0)
+                return u64_min(p->deadline_ms, p->step_ms + v->world->config.yield_grace_ms);
+        return p->deadline_ms;
+}
+
 void view_park(const struct view *v, struct fields *f, const struct lease *l)
 {
         const struct park *p = &l->park;
@@ -68,7 +76,8 @@ void view_park(const struct view *v, struct fields *f, const struct lease *l)
         fields_u64_or_null(&inner, "by_uid", p->cause == PARK_BY_PERSON || p->cause == PARK_REHEARSAL, p->by_uid);
         fields_value(&inner, "since", view_time(v, away && p->parked_ms != 0 ? p->parked_ms : p->started_ms));
         fields_value(&inner, "until", view_time(v, p->until_ms));
-        fields_u64_or_null(&inner, "deadline_ms", p->deadline_ms != 0, u64_sub0(p->deadline_ms, v->now_ms));
+        uint64_t deadline_ms = client_deadline_ms(v, p);
+        fields_u64_or_null(&inner, "deadline_ms", deadline_ms != 0, u64_sub0(deadline_ms, v->now_ms));
         fields_u64(&inner, "bytes", p->used_bytes);
         fields_u64(&inner, "host_bytes", p->charged_bytes);
         fields_u64_or_null(&inner, "expected_back_ms", expected != 0,

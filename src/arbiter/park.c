@@ -230,8 +230,11 @@ static void is_out(struct world *w, struct lease *lease, struct actions *out)
         life_change_state(w, lease, LEASE_EVENT_PARK);
         park_reserve(w, lease, 0);
         count_as_held(w, lease, false);
+        /* What stays of it there nobody counts on again: a plan that it made too small would be begun anew without end. */
+        lease->ways.floor_bytes[k->way] = h->used_bytes;
         world_holder_writing(w, h);
         h->idle_since_ms = 0;
+        h->ways = lease->ways;
         world_holder_written(w, h);
         set_exclusive(w, lease, false);
         lease->backfilled = false;

@@ -42,6 +42,11 @@ static void call_park(struct world *w, const struct park_call *c, struct lease *
         enum reclaim_no no;
 
         if (lease->park.step == PARK_OUT) { /* parked already: from now on by the person's word */
+                struct entry *e = world_entry_get(w, lease->entry);
+                if (e)
+                        admit_drop_entry(w, e);
+                lease->park.undo_group = 0;
+                lease->park.undo_order = 0;
                 lease->park.cause = PARK_BY_PERSON;
                 lease->park.by_uid = c->uid;
                 lease->park.until_ms = c->for_ms != 0 ? w->now_ms + c->for_ms : 0;

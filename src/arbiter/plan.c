@@ -172,6 +172,18 @@ static void begin_step(struct world *w, struct plan *plan, struct victim *victim
         park_begin(w, lease, (enum way_out_kind) victim->way, PARK_FOR_PLAN, demander ? demander->id : 0, 0, out);
 }
 
+/* While those before it went, it may have begun to work, or been pinned, or its demander become less important. */
+static enum reclaim_no may_still_take(struct world *w, const struct plan *plan, const struct lease *lease)
+{
+        const struct entry *e = world_entry_get(w, plan->entry);
+
+        return reclaim_may_take(w, lease,
+                                &(struct reclaim_demand){ .device = plan->device,
+                                                          .bytes = plan->need_bytes,
+                                                          .priority = e->priority,
+                                                          .entry = plan->entry });
+}
+
 /* False: the plan is over. */
 static bool advance_victim(struct world *w, struct plan *plan, uint32_t v, struct actions *out)
 {
@@ -186,7 +198,7 @@ static bool advance_victim(struct world *w, struct plan *plan, uint32_t v, struc
                         victim->state = VICTIM_DONE; /* gone by itself */
                         return true;
                 }
-                if (lease->state != LEASE_ACTIVE || lease->ending || lease->park.step != PARK_NONE ||
+                if (may_still_take(w, plan, lease) != RECLAIM_MAY ||
                     reclaim_may_park(w, lease, 0, &way) != RECLAIM_MAY) {
                         fail(w, plan, v, out);
                         return false;

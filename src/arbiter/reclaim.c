@@ -644,6 +644,14 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
         }
 }
 
+enum reclaim_no reclaim_may_take(struct world *w, const struct lease *lease, const struct reclaim_demand *d)
+{
+        struct candidate c;
+        uint64_t changes_ms;
+
+        return judge(w, lease->holder.index, d, &c, &changes_ms);
+}
+
 enum reclaim_no reclaim_may_park(struct world *w, const struct lease *lease, uint8_t not, uint8_t *ret_way)
 {
         const struct holder *h = world_holder_get(w, lease->holder);

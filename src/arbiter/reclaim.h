@@ -33,6 +33,9 @@ struct reclaim {
  * victims. */
 void reclaim_plan(struct world *world, const struct reclaim_demand *demand, struct reclaim *ret, struct reason *why);
 
+/* May @lease still be taken from for the demand: did it become busy, pinned, more important since the plan was made? */
+enum reclaim_no reclaim_may_take(struct world *world, const struct lease *lease, const struct reclaim_demand *demand);
+
 /* Could this one lease be parked now, by whom it matters to or by a person (@demand NULL)? RECLAIM_MAY and the way out, or
  * why not. @not: ways out that are not to be used. */
 enum reclaim_no reclaim_may_park(struct world *world, const struct lease *lease, uint8_t not, uint8_t *ret_way);

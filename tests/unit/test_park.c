@@ -974,6 +974,102 @@ static void what_is_answered_late_or_never_leaves_nobody_between_two_states(void
         }
 }
 
+static void what_stays_of_it_there_does_not_park_it_again_and_again(void **state)
+{
+        (void) state;
+        for (int cooperates = 0; cooperates <= 1; cooperates++) {
+                struct scene s;
+                scene_begin(&s);
+                (void) scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = works(
+                        &s,
+                        (struct ask){ .bytes = GiB(20), .priority = 5, .named = cooperates ? COOPERATE : CHECKPOINT });
+                scene_lies(&s, true); /* what a checkpoint leaves there is shown below */
+                uint64_t p2 = ask_2(&s, GiB(24));
+                for (unsigned t = 1; t < 600; t++) {
+                        struct lease *lease = scene_lease(&s, f);
+                        if (lease->state == LEASE_ASKING && lease->park.step == PARK_SETTLING) {
+                                shows(&s, f, MiB(30));
+                        } else if (lease->state == LEASE_ASKING && lease->park.step == PARK_ASKING) {
+                                shows(&s, f, MiB(300));
+                                scene_says(&s, f, PARK_CALL_YIELDED, 0);
+                        } else if (cooperates && lease->state == LEASE_THAWING) {
+                                shows(&s, f, GiB(20));
+                                scene_activate(&s, f, 0, 0);
+                        } else if (lease->state == LEASE_ACTIVE) {
+                                struct scene_row *row = scene_row(&s, pid_of(&s, f), 0);
+                                if (row->bytes != GiB(20))
+                                        shows(&s, f, GiB(20));
+                        }
+                        scene_tick_to_s(&s, t);
+                }
+                assert_true(scene_count_rule(&s, 0, f, RULE_PARKED) <= 2);
+                assert_runs(&s, f);
+                assert_waits(&s, p2); /* so much is never there beside f's program */
+                scene_end(&s);
+        }
+}
+
+static void parked_already_and_then_by_a_person_it_stays(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 2);
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        assert_kind(s.answer, ACTION_CHANGED);
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 10);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_end(&s);
+}
+
+static void idle_one_that_is_at_work_again_before_its_turn_is_left_alone(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(10), "f");
+        uint64_t a = works(&s, (struct ask){ .bytes = GiB(10), .priority = 3, .named = CHECKPOINT });
+        scene_says(&s, a, PARK_CALL_IDLE, 0);
+        scene_tick_to_s(&s, 100);
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(22), .priority = 3, .uid = BOB });
+        assert_state(&s, f, LEASE_ASKING);
+        scene_says(&s, a, PARK_CALL_BUSY, 0);
+        scene_answers_late(&s, HAND_LOCK);
+        scene_tick_to_s(&s, 103);
+        assert_runs(&s, a);
+        scene_end(&s);
+}
+
+static void one_that_is_pinned_before_its_turn_is_left_alone(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(10), "f");
+        uint64_t a = works(&s, (struct ask){ .bytes = GiB(10), .priority = 4, .named = CHECKPOINT });
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(22), .priority = 3, .uid = BOB });
+        assert_state(&s, f, LEASE_ASKING);
+        scene_change(&s, a, (struct change){ .what = CHANGE_PIN, .pin_ms = SECONDS(3600) });
+        assert_kind(s.answer, ACTION_CHANGED);
+        scene_answers_late(&s, HAND_LOCK);
+        scene_tick_to_s(&s, 103);
+        assert_runs(&s, a);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -1011,6 +1107,10 @@ int main(void)
                 cmocka_unit_test(unlock_that_is_never_answered),
                 cmocka_unit_test(second_member_finds_no_room_for_a_minute),
                 cmocka_unit_test(what_is_answered_late_or_never_leaves_nobody_between_two_states),
+                cmocka_unit_test(what_stays_of_it_there_does_not_park_it_again_and_again),
+                cmocka_unit_test(parked_already_and_then_by_a_person_it_stays),
+                cmocka_unit_test(idle_one_that_is_at_work_again_before_its_turn_is_left_alone),
+                cmocka_unit_test(one_that_is_pinned_before_its_turn_is_left_alone),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
