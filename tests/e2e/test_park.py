@@ -78,7 +78,7 @@ def test_filler_ends_for_an_interactive_program_and_is_started_again(place):
     assert filler.communicate(timeout=60)[1].count("is back at work") == 1
 
 
-def test_command_that_ignores_sigterm_still_makes_room(place):
+def test_F15_command_that_ignores_sigterm_still_makes_room(place):
     deaf = ("import signal, subprocess, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
             f"subprocess.run([{SIMGPU!r}, 'hog', '--alloc', '2500M'])")
     with open(os.path.join(place.dir, "lessord.conf"), "a", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ def test_program_that_is_told_by_a_signal_gives_way_and_takes_it_again(place):
     assert kind.wait(timeout=60) == 0
 
 
-def test_program_that_lies_is_not_believed_and_goes_by_its_next_way_out(place):
+def test_F15_program_that_lies_is_not_believed_and_goes_by_its_next_way_out(place):
     with open(os.path.join(place.dir, "lessord.conf"), "a", encoding="utf-8") as file:
         file.write("ask = 1s\n")
     assert ask(place, "POST", "/api/reload")[0] == 200

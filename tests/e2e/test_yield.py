@@ -32,7 +32,10 @@ if mode == "finish" and n > 1:
 while True:
     number = signal.sigwaitinfo({signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT}).si_signo
     print("got", number, flush=True)
-    if number == signal.SIGTERM and mode != "stubborn":
+    if mode == "saves" and number == signal.SIGUSR1:
+        print("saved", flush=True)
+        sys.exit(n)
+    if number == signal.SIGTERM and mode not in ("stubborn", "saves"):
         sys.exit(n)
 """
 
@@ -110,7 +113,7 @@ def test_command_that_gives_way_by_restart_comes_back_as_it_was(desk, run):
     assert out == ""
 
 
-def test_command_that_ignores_sigterm_is_killed_in_time(desk, run):
+def test_F15_command_that_ignores_sigterm_is_killed_in_time(desk, run):
     one = run("--yield-by", "restart", mode="stubborn")
     first = one.line()
     desk.asks("restart", deadline_ms=400)
@@ -120,6 +123,18 @@ def test_command_that_ignores_sigterm_is_killed_in_time(desk, run):
     desk.thaws("restart")
     desk.wait_said("activate", 2)
     assert one.line().startswith("run 2 ")
+
+
+def test_F15_command_that_ends_within_its_time_is_not_killed(desk, run):
+    one = run("--yield-by", "restart", mode="saves")
+    first = one.line()
+    desk.asks("restart")
+    assert one.line() == "got 15"
+    assert desk.n_said("yielded") == 0, "it is saving its work"
+    os.kill(pid_in(first), signal.SIGUSR1)
+    assert one.line() == f"got {int(signal.SIGUSR1)}"
+    assert one.line() == "saved"
+    desk.wait_said("yielded")
 
 
 def test_what_the_command_started_is_ended_with_it(desk, run):
