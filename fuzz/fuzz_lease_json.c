@@ -7,6 +7,7 @@
 #include <string.h>
 #include "api/change_json.h"
 #include "api/lease_json.h"
+#include "api/park_json.h"
 #include "base/duration.h"
 #include "base/escape.h"
 #include "base/size.h"
@@ -54,12 +55,21 @@ static void check_change(const struct change *c)
         assert(c->token == 0 && c->lease_id == 0 && c->uid == 0 && !c->is_admin);
 }
 
+static void check_park(const struct park_call *c)
+{
+        assert(c->what == PARK_CALL_PARK || c->what == PARK_CALL_REHEARSE || c->what == PARK_CALL_IDLE);
+        assert(c->for_ms <= DURATION_MAX_MS && c->keep_alive_ms <= DURATION_MAX_MS);
+        assert(c->for_ms == 0 || c->what == PARK_CALL_PARK);
+        assert(c->token == 0 && c->lease_id == 0 && c->uid == 0 && !c->is_admin);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct problem problem = { 0 };
         struct lease_ask ask;
         struct change change;
         struct activate_ask activate;
+        struct park_call park;
 
         if (size == 0)
                 return 0;
@@ -78,6 +88,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 r = change_json_parse(body, n, &change, &problem);
                 if (r == 0)
                         check_change(&change);
+                break;
+        case 'k':
+        case 'i':
+                r = (data[0] == 'k' ? park_json_parse : idle_json_parse)(body, n, &park, &problem);
+                if (r == 0)
+                        check_park(&park);
                 break;
         case 'd':
                 r = adopt_json_parse(body, n, &ask, &problem);
