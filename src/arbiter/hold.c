@@ -62,7 +62,7 @@ static void begin(struct world *w, struct lease *lease, const struct lease *for_
                 }
 }
 
-static void let_go(struct world *w, struct lease *lease, struct actions *out)
+void hold_let_go(struct world *w, struct lease *lease, struct actions *out)
 {
         struct process *p;
 
@@ -120,7 +120,7 @@ void hold_all(struct world *w, struct actions *out)
                 if (lease->state == LEASE_HELD && lease->park.step == PARK_HELD_HERE) {
                         if (!w->config.hold_in_place || is_wanted(w, lease->device) ||
                             !more_important_at_work(w, lease))
-                                let_go(w, lease, out);
+                                hold_let_go(w, lease, out);
                 } else if (may_be_held(w, lease) && !is_wanted(w, lease->device)) {
                         const struct lease *for_whom = more_important_at_work(w, lease);
                         if (for_whom)

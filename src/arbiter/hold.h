@@ -9,5 +9,7 @@
 #include "model/world.h"
 
 void hold_all(struct world *world, struct actions *out);
+/* @lease, which is held, is to go on. */
+void hold_let_go(struct world *world, struct lease *lease, struct actions *out);
 /* Its members were locked, or let go, one by one: what that makes of the lease. */
 void hold_went_on(struct world *world, struct lease *lease, struct actions *out);

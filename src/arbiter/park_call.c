@@ -6,6 +6,7 @@
 #include "arbiter/actions.h"
 #include "arbiter/admit.h"
 #include "arbiter/cost.h"
+#include "arbiter/hold.h"
 #include "arbiter/life.h"
 #include "arbiter/member.h"
 #include "arbiter/park.h"
@@ -218,7 +219,7 @@ static struct process *process_for_record(struct world *w, const struct park_rec
         return p ? p : world_process_put(w, &(struct process){ .identity = r->process, .uid = r->uid });
 }
 
-/* Somebody else brought it back (`lessor rescue`): it runs, and counts as what it is. */
+/* Somebody else brought it back (`lessor rescue`), or the hands let it go because nobody was there: it runs. */
 static void found_running(struct world *w, struct lease *lease, struct process *p, struct actions *out)
 {
         member_leave(w, lease, p);
@@ -227,6 +228,8 @@ static void found_running(struct world *w, struct lease *lease, struct process *
                 if (e)
                         admit_drop_entry(w, e);
                 thaw_begin(w, lease, out);
+        } else if (lease->state == LEASE_HELD && lease->park.step == PARK_HELD_HERE) {
+                hold_let_go(w, lease, out); /* the others of it too: it is held as a whole, or not */
         }
         reading_outdated(w, lease->device, out);
 }
