@@ -369,3 +369,32 @@ def test_second_sigterm_hurries(scene):
     scene.place.fault("clear")
     scene.place.start()
     scene.books_say_parked()
+
+
+# ---- held in place ----
+
+def stands_still(scene):
+    """The hands say held, and the counter does not move while they do (the hog counts ten times a second)."""
+    record = scene.records().get(scene.hog.pid, {})
+    return record.get("step") == "held" and scene.count()
+
+
+@pytest.mark.parametrize("who", ["lessord", "lessor-warden"])
+def test_held_in_place_is_let_go_when_everybody_is_killed_and_held_again(scene, who):
+    scene.place.conf(CONF + "hold_in_place = on\nhold_after = 100ms\n")
+    assert scene.place.request("POST", "/api/reload").status == 200
+    scene.filler()
+    other = scene.place.ask("100M", mode="now", priority=2).json["id"]
+    assert scene.place.request("POST", f"/api/leases/{other}/busy", {}).status == 200
+    scene.wait_state("L1", "held")
+    stood = until("it is held", lambda: stands_still(scene))
+    assert scene.lease("L1")["used_bytes"] >= 200 * MIB and scene.process_state() != "T"
+    if who == "lessord":
+        scene.place.kill()
+        until("the hands let it go", lambda: scene.count() > stood)
+        scene.place.start()
+    else:
+        kill(scene, who)
+    until("lease and hands agree", lambda: scene.state("L1") == "held" and stands_still(scene))
+    assert scene.place.request("POST", f"/api/leases/{other}/idle", {}).status == 200
+    scene.books_say_back()

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "model/lease.h"
 #include "programs/lessord/daemon.h"
+#include "programs/lessord/records.h"
 #include "senses/driver.h"
 
 /* ---- can it be done here? ---- */
@@ -176,6 +177,14 @@ static bool something_could_be_parked(const struct daemon *d)
         return false;
 }
 
+static bool somebody_is_away(const struct daemon *d)
+{
+        for (uint32_t i = 0; i < d->world->n_processes; i++)
+                if (d->world->processes[i].member != MEMBER_RUNNING)
+                        return true;
+        return false;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
         struct daemon *d = timer->data;
@@ -185,6 +194,8 @@ static void on_timer(uv_timer_t *timer)
                 look_at_host(d);
                 if (busy && d->inputs.n == 0)
                         look_at_processes(d);
+                if (somebody_is_away(d))
+                        records_find_running(d);
                 (void) uv_timer_start(timer, on_timer, busy ? FACTS_BUSY_MS : FACTS_CALM_MS, 0);
         } else {
                 (void) uv_timer_start(timer, on_timer, FACTS_BUSY_MS, 0);

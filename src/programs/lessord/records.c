@@ -78,7 +78,7 @@ static bool each(void *ctx, uint32_t pid, uint64_t start_ticks, const struct rec
         return true;
 }
 
-/* Brought back while nobody here looked (`lessor rescue`): it runs, and the world does not know. */
+/* Brought back while nobody here looked (`lessor rescue`), or let go: it runs, and the world does not know. */
 static void tell_rescued(struct daemon *d, int folder)
 {
         for (uint32_t i = 0; i < d->world->n_processes; i++) {
@@ -116,6 +116,15 @@ void records_tell(struct daemon *d)
         if (t.n > 0)
                 log_info("event=records found=%u", t.n);
         tell_rescued(d, folder);
+}
+
+void records_find_running(struct daemon *d)
+{
+        auto_close int folder = -1;
+        int r = open_folder(d, &folder);
+
+        if (r == 0 || r == -ENOENT)
+                tell_rescued(d, folder);
 }
 
 /* ---- judged ---- */
