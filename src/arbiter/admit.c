@@ -742,7 +742,7 @@ static bool reclaim_for(struct pass *p, struct entry *e, struct reason *why, uin
         lane_refresh(w, *ret_device, &p->lanes[*ret_device]);
         leave_heads(p, e);
         e->is_head = false;
-        e->head_is_finite = false;
+        e->head_is_finite = true; /* a plan is as good as a start: should it fail, nobody came before it meanwhile */
         e->start_ms = 0;
         serve_plan(p, e, plan);
         return true;

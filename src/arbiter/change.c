@@ -27,18 +27,24 @@ static bool may_have_priority(const struct world *w, const struct change *c, str
         return why->rule == RULE_NONE;
 }
 
+/* The time by which a slot runs: it stands still while its lease is parked, and is moved by that when it is back. */
+static uint64_t slot_now_ms(const struct world *w, const struct lease *lease)
+{
+        return lease->park.parked_ms != 0 ? lease->park.parked_ms : w->now_ms;
+}
+
 /* The slot as it would be, from its start on (waiting: whenever that is). What it ran beyond its end counts. */
 static uint64_t slot_after(const struct world *w, const struct change *c, const struct lease *lease)
 {
         if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
                 return lease->slot_ms;
         if (c->what & CHANGE_EXTEND) {
-                uint64_t beyond_ms = is_waiting(lease) ? 0 : u64_sub0(w->now_ms, lease->slot_end_ms);
+                uint64_t beyond_ms = is_waiting(lease) ? 0 : u64_sub0(slot_now_ms(w, lease), lease->slot_end_ms);
                 return u64_add_sat(u64_add_sat(lease->slot_ms, beyond_ms), c->slot_ms);
         }
         if (c->slot_ms == 0 || is_waiting(lease))
                 return c->slot_ms;
-        return u64_add_sat(w->now_ms - u64_min(lease->granted_ms, w->now_ms), c->slot_ms);
+        return u64_add_sat(u64_sub0(slot_now_ms(w, lease), lease->granted_ms), c->slot_ms);
 }
 
 static bool may_have_slot(struct world *w, const struct change *c, const struct lease *lease, struct reason *why)
@@ -129,18 +135,21 @@ static void set_priority(struct world *w, const struct change *c, struct lease *
 static void set_slot(struct world *w, const struct change *c, struct lease *lease)
 {
         struct entry *e = world_entry_get(w, lease->entry);
+        uint64_t now_ms = slot_now_ms(w, lease);
 
         lease->slot_ms = slot_after(w, c, lease);
-        if (e)
+        if (e && is_waiting(lease))
                 e->limit_ms = lease->slot_ms;
         if (is_waiting(lease))
                 return;
         /* Time that did not run (a lost card, a park) is in the end already: an extension moves it, no more. */
         if (c->what & CHANGE_EXTEND)
-                lease->slot_end_ms = u64_add_sat(u64_max(lease->slot_end_ms, w->now_ms), c->slot_ms);
+                lease->slot_end_ms = u64_add_sat(u64_max(lease->slot_end_ms, now_ms), c->slot_ms);
         else
-                lease->slot_end_ms = c->slot_ms != 0 ? u64_add_sat(w->now_ms, c->slot_ms) : 0;
-        lease->over_time = lease->slot_end_ms != 0 && lease->slot_end_ms <= w->now_ms;
+                lease->slot_end_ms = c->slot_ms != 0 ? u64_add_sat(now_ms, c->slot_ms) : 0;
+        lease->over_time = lease->slot_end_ms != 0 && lease->slot_end_ms <= now_ms;
+        if (e)
+                e->limit_ms = lease->slot_end_ms != 0 ? u64_max(u64_sub0(lease->slot_end_ms, now_ms), 1) : 0;
         lease->slot_warned = false;
         world_device_changed(w, lease->device);
 }

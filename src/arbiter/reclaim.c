@@ -162,6 +162,8 @@ static enum reclaim_no stands_for_it(const struct world *w, const struct holder 
         }
         if (!lease)
                 return h->kind == HOLDER_TENANT ? RECLAIM_MAY : RECLAIM_NOT_A_LEASE;
+        if (lease->state == LEASE_GRANTED)
+                return RECLAIM_NOT_THERE;
         if (lease->state != LEASE_ACTIVE || lease->ending || lease->park.step != PARK_NONE)
                 return RECLAIM_IN_TRANSIT;
         if (w->now_ms < lease->park.not_before_ms) {
