@@ -958,6 +958,8 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
                         tell_wait(&p, e, &why, false);
                         continue;
                 }
+                if (booking_is_over(w, e))
+                        continue; /* the next tick says so */
                 look_at(&p, e);
         }
         for (uint32_t d = 0; d < w->n_devices; d++)

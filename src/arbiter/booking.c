@@ -19,6 +19,11 @@ bool booking_is_due(const struct world *w, const struct entry *e)
         return !is_booking(e) || w->now_ms + w->config.booking_lead_ms >= e->due_ms;
 }
 
+bool booking_is_over(const struct world *w, const struct entry *e)
+{
+        return is_booking(e) && w->now_ms >= end_of(e);
+}
+
 static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
 {
         return a < b_end && b < a_end;

@@ -14,6 +14,8 @@ bool booking_is_possible(struct world *world, const struct request *request, uin
                          uint32_t user, uint32_t *ret_device, struct reason *why);
 /* Its time has come, or nearly so that what is in its way can be gone by then. */
 bool booking_is_due(const struct world *world, const struct entry *entry);
+/* And has passed: there is nothing in it any more. */
+bool booking_is_over(const struct world *world, const struct entry *entry);
 /*
  * Would @entry, started now, be in the way of a booking? Returns that booking, or NULL; *ret_promise: it is not, because it may be
  * taken back for that one (none: nobody is owed anything).

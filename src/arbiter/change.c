@@ -158,8 +158,6 @@ static void set_start(struct world *w, const struct change *c, struct lease *lea
 {
         struct entry *e = world_entry_get(w, lease->entry);
 
-        if (e->give_up_ms != 0)
-                e->give_up_ms = u64_add_sat(u64_sub0(e->give_up_ms, e->due_ms), c->start_ms);
         lease->booked_ms = e->due_ms = c->start_ms;
         e->wait_kind = WAIT_NOT_LOOKED;
 }

@@ -4,6 +4,7 @@
 #include "arbiter/admit.h"
 #include "arbiter/adopt.h"
 #include "arbiter/attribute.h"
+#include "arbiter/booking.h"
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
 #include "arbiter/learn.h"
@@ -466,7 +467,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
 {
         if (lease->state == LEASE_QUEUED) {
                 const struct entry *e = world_entry_get(w, lease->entry);
-                if (e->give_up_ms != 0 && w->now_ms >= e->give_up_ms)
+                if ((e->give_up_ms != 0 && w->now_ms >= e->give_up_ms) || booking_is_over(w, e))
                         life_end(w, lease, END_WAIT_OVER, 0, out);
                 else if (lease->binding.kind == BINDING_HEARTBEAT &&
                          w->now_ms - lease->renewed_ms > lease->binding.ttl_ms)
@@ -576,8 +577,7 @@ void life_rebooted(struct world *w, struct actions *out)
         }
 }
 
-/* Nobody could renew, collect or go on waiting while the daemon was away: that time is nobody's. A booking's is the
- * clock's. */
+/* Nobody could renew, collect or go on waiting while the daemon was away: that time is nobody's. */
 void life_was_away(struct world *w, uint64_t away_ms)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
@@ -589,7 +589,6 @@ void life_was_away(struct world *w, uint64_t away_ms)
                         lease->granted_ms += away_ms;
         }
         for (uint32_t i = 0; i < w->n_entries; i++)
-                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].kind != ENTRY_BOOKING &&
-                    w->entries[i].give_up_ms != 0)
+                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].give_up_ms != 0)
                         w->entries[i].give_up_ms += away_ms;
 }

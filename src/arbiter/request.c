@@ -263,8 +263,6 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
                 request_refuse(w, out, r, &why);
                 return;
         }
-        if (device != NO_DEVICE)
-                devices = UINT64_C(1) << device;
 
         struct lease *lease = request_make_lease(w, r, user, bytes, devices);
         lease->booked_ms = r->start_ms;
@@ -276,6 +274,8 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         lease->sized = n_runs != 0 ? SIZED_LEARNED : r->learned ? SIZED_WHOLE : SIZED_ASKED;
         lease->sized_by = n_runs;
         struct entry *e = make_entry(w, r, lease);
+        if (device != NO_DEVICE) /* promised there; the lease goes on to say where it might have been */
+                e->devices = UINT64_C(1) << device;
 
         struct newcomer newcomer = { .entry = lease->entry, .token = r->token };
         admit_pass(w, out, &newcomer, false);
