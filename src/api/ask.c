@@ -2,6 +2,7 @@
 /* Asking for a lease, activate, renew, release: what is asked for becomes an input of the core. */
 #include <stdio.h>
 #include <string.h>
+#include "api/booking.h"
 #include "api/routes.h"
 #include "api/unfit.h"
 #include "model/lease.h"
@@ -90,6 +91,7 @@ void ask_lease(struct conn *c)
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
+        booking_fill(c, &ask);
         c->mode = ask.mode;
         c->gives_up = ask.mode != LEASE_ASK_QUEUE;
         c->binds_here = binding->kind == BINDING_CONNECTION;
@@ -116,6 +118,8 @@ static void call_lease(struct conn *c, enum input_kind kind, const struct activa
                 .is_admin = c->peer.is_admin,
                 .end_reason = c->peer.uid == lease->uid ? END_RELEASED : END_RELEASED_ADMIN,
         };
+        if (activate && lease->booked_ms != 0)
+                input.call.owner = c->peer.identity; /* whose it is from now on: until now it was nobody's */
         if (activate) {
                 input.call.cgroup_id = activate->cgroup_id;
                 if (activate->pid != 0 &&

@@ -8,6 +8,9 @@
 #include "model/way_out.h"
 
 enum { PERCENT_ALL_MILLI = 100000 };
+#define ALLOWED_SLOT "1 ms … 365 days"
+/* Two of a series never meet, also where a day has only 23 h and the first of them was late. */
+#define BOOKING_DAILY_MAX_MS (UINT64_C(20) * 3600 * 1000)
 
 static int take_bytes(const json_t *value, struct lease_ask *ask, struct problem *p)
 {
@@ -32,6 +35,24 @@ static int take_for_ms(const json_t *value, struct lease_ask *ask, struct proble
 static int take_for(const json_t *value, struct lease_ask *ask, struct problem *p)
 {
         return take_span_text(value, "for", &ask->request.slot_ms, p);
+}
+
+static int take_start(const json_t *value, struct lease_ask *ask, struct problem *p)
+{
+        ask->books = true;
+        return take_moment(value, "start", &ask->start_wall_ms, p);
+}
+
+static int take_in(const json_t *value, struct lease_ask *ask, struct problem *p)
+{
+        ask->books = true;
+        return take_span_text(value, "in", &ask->start_in_ms, p);
+}
+
+static int take_every(const json_t *value, struct lease_ask *ask, struct problem *p)
+{
+        ask->request.daily = json_is_string(value) && strcmp(json_string_value(value), "day") == 0;
+        return ask->request.daily ? 0 : take_refuse(p, "every", value, "\"day\"", "leave it out for once");
 }
 
 static int take_wait_ms(const json_t *value, struct lease_ask *ask, struct problem *p)
@@ -217,6 +238,9 @@ static const struct key {
         { "for_ms", take_for_ms, FOR_ALL },
         { "for", take_for, FOR_ALL },
         { "mode", take_mode, FOR_LEASE | FOR_PLAN },
+        { "start", take_start, FOR_LEASE | FOR_PLAN },
+        { "in", take_in, FOR_LEASE | FOR_PLAN },
+        { "every", take_every, FOR_LEASE | FOR_PLAN },
         { "wait_ms", take_wait_ms, FOR_LEASE | FOR_PLAN },
         { "wait", take_wait, FOR_LEASE | FOR_PLAN },
         { "device", take_device, FOR_ALL },
@@ -245,7 +269,7 @@ static const struct key *key_by_name(const char *name, unsigned where)
 
 static int refuse_unknown(const char *name, const json_t *value, unsigned where, struct problem *p)
 {
-        char allowed[256] = "";
+        char allowed[320] = "";
 
         for (size_t i = 0, n = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
                 if ((keys[i].where & where) && n < sizeof(allowed))
@@ -256,7 +280,7 @@ static int refuse_unknown(const char *name, const json_t *value, unsigned where,
 /* Two fields that say the same thing, or the opposite: nobody knows which was meant. */
 static int refuse_pairs(const json_t *object, const struct lease_ask *ask, struct problem *p)
 {
-        static const char *const pairs[][2] = { { "for", "for_ms" }, { "wait", "wait_ms" } };
+        static const char *const pairs[][2] = { { "for", "for_ms" }, { "wait", "wait_ms" }, { "start", "in" } };
 
         for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
                 if (take_is_given(object, pairs[i][0]) && take_is_given(object, pairs[i][1]))
@@ -270,6 +294,33 @@ static int refuse_pairs(const json_t *object, const struct lease_ask *ask, struc
         if (ask->mode == LEASE_ASK_QUEUE && ask->request.binding.kind == BINDING_CONNECTION)
                 return take_refuse(p, "bind", json_object_get(object, "bind"), "process or heartbeat, with mode queue",
                                    "use mode wait, or another binding");
+        return 0;
+}
+
+/* A booking waits for its time, and for nobody: what it runs under, and what runs, is known when it is collected. */
+static int check_booking(const json_t *object, struct lease_ask *ask, struct problem *p)
+{
+        static const char *const none[] = { "bind", "wait", "wait_ms", "exclusive", "filler" };
+        struct request *r = &ask->request;
+
+        if (!ask->books)
+                return !r->daily ? 0
+                                 : take_refuse(p, "every", json_object_get(object, "every"), "only with start or in",
+                                               "say when it begins first");
+        for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+                if (take_is_given(object, none[i]) && !json_is_false(json_object_get(object, none[i])))
+                        return take_refuse(p, none[i], json_object_get(object, none[i]), "nothing, with start or in",
+                                           "leave it out: a booking is nobody's process until it is collected");
+        if (take_is_given(object, "mode") && ask->mode != LEASE_ASK_QUEUE)
+                return take_refuse(p, "mode", json_object_get(object, "mode"), "queue, with start or in",
+                                   "leave it out: it is collected by activate, at its time");
+        if (r->slot_ms == 0)
+                return problem_field(p, "for", "", 0, ALLOWED_SLOT, "a booking has an end: say how long it is");
+        if (r->daily && r->slot_ms > BOOKING_DAILY_MAX_MS)
+                return take_refuse(p, take_is_given(object, "for") ? "for" : "for_ms",
+                                   json_object_get(object, take_is_given(object, "for") ? "for" : "for_ms"),
+                                   "20 h at most, with every day", "make it shorter, or leave every out");
+        ask->mode = LEASE_ASK_QUEUE;
         return 0;
 }
 
@@ -290,7 +341,7 @@ static int parse(const char *data, size_t n, unsigned where, struct lease_ask *r
                 if (!json_is_null(value) && key->take(value, &ask, reterr) < 0)
                         return -1;
         }
-        if (refuse_pairs(object, &ask, reterr) < 0)
+        if (refuse_pairs(object, &ask, reterr) < 0 || check_booking(object, &ask, reterr) < 0)
                 return -1;
         if (ask.request.exclusive && ask.request.percent_milli != 0 && ask.request.percent_milli != PERCENT_ALL_MILLI)
                 return take_refuse(reterr, "bytes", json_object_get(object, "bytes"),

@@ -24,6 +24,9 @@ struct lease_ask {
         uint32_t bind_pid; /* "process": 0 = the caller itself */
         uint32_t adopt_pid;
         bool adopt_cgroup; /* and everything in its cgroup */
+        bool books;        /* for later; one of the next two, the other one is 0 */
+        uint64_t start_wall_ms;
+        uint64_t start_in_ms;
 };
 
 struct activate_ask {

@@ -147,6 +147,7 @@ static void add_terms(const struct view *v, struct fields *f, const struct lease
         fields_bool(f, "ending", l->ending);
         fields_u64_or_null(f, "idle_ms", holder && holder->idle_since_ms != 0,
                            holder ? u64_sub0(v->now_ms, holder->idle_since_ms) : 0);
+        view_booking(v, f, l);
         view_park(v, f, l);
 }
 

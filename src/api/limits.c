@@ -22,17 +22,19 @@ static json_t *limit_or_null(uint64_t n)
         return view_u64_or_null(n != 0, n);
 }
 
-static json_t *view_quota(const struct quota *q)
+static json_t *view_quota(const struct config *config, const struct quota *q)
 {
-        return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "priority_min", (int) q->priority_min, "leases_max",
-                         view_u64(q->leases_max), "waiting_max", view_u64(q->waiting_max), "pins_max",
+        return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "priority_min", (int) q->priority_min,
+                         "leases_max", view_u64(q->leases_max), "waiting_max", view_u64(q->waiting_max), "pins_max",
                          view_u64(q->pins_max), "bytes_max", limit_or_null(q->bytes_max), "slot_max_ms",
-                         limit_or_null(q->slot_max_ms), "pin_max_ms", limit_or_null(q->pin_max_ms));
+                         limit_or_null(q->slot_max_ms), "pin_max_ms", limit_or_null(q->pin_max_ms), "bookings_max",
+                         view_u64(config->bookings_per_user_max), "booking_ahead_ms",
+                         view_u64(config->booking_ahead_ms));
 }
 
 static json_t *view_has(const struct world *w, uint32_t uid, uint64_t now_ms)
 {
-        uint64_t n_leases = 0, n_waiting = 0, n_pins = 0, bytes = 0, usage = 0;
+        uint64_t n_leases = 0, n_waiting = 0, n_pins = 0, n_bookings = 0, bytes = 0, usage = 0;
 
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 const struct lease *lease = &w->leases[i];
@@ -40,6 +42,7 @@ static json_t *view_has(const struct world *w, uint32_t uid, uint64_t now_ms)
                         continue;
                 n_leases++;
                 n_waiting += lease->state == LEASE_QUEUED;
+                n_bookings += lease->state == LEASE_QUEUED && lease->booked_ms != 0;
                 n_pins += lease_state_holds((enum lease_state) lease->state) && w->holders[lease->holder.index].pinned;
                 if (lease->state != LEASE_DRAINING)
                         bytes = u64_add_sat(bytes, lease->bytes);
@@ -47,8 +50,9 @@ static json_t *view_has(const struct world *w, uint32_t uid, uint64_t now_ms)
         for (uint32_t i = 0; i < w->n_users; i++)
                 if (w->users[i].in_use && w->users[i].uid == uid)
                         usage = usage_mib_s(&w->config, &w->users[i], now_ms);
-        return json_pack("{s:o, s:o, s:o, s:o, s:o}", "leases", view_u64(n_leases), "waiting", view_u64(n_waiting),
-                         "pins", view_u64(n_pins), "bytes", view_u64(bytes), "usage_mib_s", view_u64(usage));
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "leases", view_u64(n_leases), "waiting", view_u64(n_waiting),
+                         "pins", view_u64(n_pins), "bytes", view_u64(bytes), "usage_mib_s", view_u64(usage), "bookings",
+                         view_u64(n_bookings));
 }
 
 static void reply_limits(struct conn *c, uint32_t uid, uint32_t row, bool is_admin)
@@ -61,7 +65,7 @@ static void reply_limits(struct conn *c, uint32_t uid, uint32_t row, bool is_adm
         conn_reply(c, MHD_HTTP_OK,
                    json_pack("{s:I, s:o, s:s, s:b, s:o, s:o}", "uid", (json_int_t) uid, "user",
                              view_text_or_null(user_names_get(v.names, uid)), "row", host->quota_name(host->ctx, row),
-                             "administrator", (int) is_admin, "limits", view_quota(&quota), "has",
+                             "administrator", (int) is_admin, "limits", view_quota(&v.world->config, &quota), "has",
                              view_has(v.world, uid, v.now_ms)));
 }
 

@@ -3,6 +3,7 @@
  * A dry run: the core is asked on a copy of the world and nothing is told to anybody. What it rests on is the last look at
  * the devices, however old: a plan may rest on that, a grant may not, and the answer says how old.
  */
+#include "api/booking.h"
 #include "api/refusal.h"
 #include "api/routes.h"
 #include "base/number.h"
@@ -93,6 +94,7 @@ void plan_lease(struct conn *c)
                 return;
         }
         ask.request.binding.owner = c->peer.identity;
+        booking_fill(c, &ask);
         ask.request.no_wait = false; /* the question is what would happen to it, not whether to let it */
         if (!host->plan(host->ctx, &ask.request, &planned)) {
                 problem_set(&p, 503, "busy", "there is no memory for a plan just now; try again");

@@ -40,6 +40,9 @@ static const struct {
         { RULE_LIMIT_PINS, 429, "limit-pins", "see /api/limits" },
         { RULE_LIMIT_PIN_TIME, 403, "limit-pin-time", "name a shorter time" },
         { RULE_NO_SLOT, 409, "no-slot", "give it one with for" },
+        { RULE_BOOKING_PAST, 422, "booking-past", "name another start (start, in) or length (for)" },
+        { RULE_BOOKING_TAKEN, 409, "booking-taken", "take less, or another time" },
+        { RULE_LIMIT_BOOKINGS, 429, "limit-bookings", "see /api/limits" },
         { RULE_BACKFILL_KEEPS_SLOT, 409, "backfill-keeps-slot", "an administrator can extend it" },
 };
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/duration.h"
 #include "base/escape.h"
+#include "base/local_time.h"
 #include "base/size.h"
 #include "model/lease.h"
 
@@ -104,6 +105,14 @@ int take_span_text(const json_t *value, const char *field, uint64_t *ret, struct
                 return take_refuse(p, field, value, ALLOWED_SPAN, cure);
         *ret = ms;
         return 0;
+}
+
+int take_moment(const json_t *value, const char *field, uint64_t *ret_wall_ms, struct problem *p)
+{
+        if (json_is_string(value) && rfc3339_parse(json_string_value(value), ret_wall_ms) == 0)
+                return 0;
+        return take_refuse(p, field, value, "a date, a time and an offset: \"2026-12-01T22:00:00+01:00\"",
+                           "only who asks knows in which zone 22:00 is meant; write the offset, or Z");
 }
 
 /* Copies into a field of @size bytes; longer texts and control characters are refused, never cut. */

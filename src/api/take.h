@@ -30,6 +30,8 @@ int take_priority(const json_t *value, uint8_t *ret, struct problem *p);
 /* 1 ms … 365 days: as whole milliseconds, or as text such as "2h". */
 int take_span_ms(const json_t *value, const char *field, uint64_t *ret, struct problem *p);
 int take_span_text(const json_t *value, const char *field, uint64_t *ret, struct problem *p);
+/* A moment as RFC 3339 has it, with its offset. */
+int take_moment(const json_t *value, const char *field, uint64_t *ret_wall_ms, struct problem *p);
 int take_pid(const json_t *value, const char *field, const char *cure, uint32_t *ret, struct problem *p);
 
 #define TAKE_ALLOWED_SIZE "1 … 2^63-1 bytes, or text such as \"1500M\", \"12G\", \"12GB\", \"90%\", \"all\""

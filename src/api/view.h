@@ -60,6 +60,8 @@ json_t *view_leases(struct view *v);
 /* ---- park_view.c: ways out, a lease's field "park", host memory for parked work, the host ---- */
 json_t *view_ways(const struct lease *lease);
 void view_park(const struct view *v, struct fields *f, const struct lease *lease);
+/* ---- booking_view.c: a lease's field "booking" ---- */
+void view_booking(const struct view *v, struct fields *f, const struct lease *lease);
 json_t *view_ledger(const struct view *v);
 json_t *view_host(const struct view *v);
 json_t *view_queue(struct view *v);
