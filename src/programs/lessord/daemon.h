@@ -10,6 +10,7 @@
 #include "api/server.h"
 #include "base/error.h"
 #include "model/world.h"
+#include "programs/lessord/bookings.h"
 #include "programs/lessord/conf.h"
 #include "programs/lessord/doors.h"
 #include "programs/lessord/eyes_link.h"
@@ -66,6 +67,7 @@ struct daemon {
         struct facts facts;
         struct looks looks;
         struct finish finish;
+        struct bookings bookings;
         struct told told;
         int lock_fds[2];
         uint64_t started_wall_ms;

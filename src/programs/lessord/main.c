@@ -132,6 +132,7 @@ static void tell_what_changed(struct daemon *d, const struct journal_restored *r
         for (uint32_t i = 0; i < d->world->n_leases; i++)
                 if (d->world->lease_ids[i] != 0)
                         end_if_disconnected(d, &d->world->leases[i]);
+        bookings_look(d); /* before a tick ends those whose time went by */
         if (!rebooted)
                 turn_watch_processes(d, END_OWNER_GONE_WHILE_AWAY);
 }

@@ -8,13 +8,20 @@ enum { COMPANY_MS = 20 };
 
 /* ---- the eyes ---- */
 
+/* One whose time has not come waits for the clock alone. */
+static bool is_for_later(const struct world *w, const struct lease *l)
+{
+        return l->state == LEASE_QUEUED && l->booked_ms > w->now_ms + w->config.booking_lead_ms;
+}
+
 bool pace_somebody_waits(const struct world *w)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 uint8_t state = w->leases[i].state;
                 if (w->lease_ids[i] != 0 &&
                     (state == LEASE_QUEUED || state == LEASE_GRANTED || state == LEASE_DRAINING ||
-                     state == LEASE_ASKING || state == LEASE_THAWING))
+                     state == LEASE_ASKING || state == LEASE_THAWING) &&
+                    !is_for_later(w, &w->leases[i]))
                         return true;
         }
         return false;
@@ -61,6 +68,7 @@ static void on_tick(uv_timer_t *timer)
         }
         if (d->owners.incomplete || d->roots.incomplete || d->parked.incomplete)
                 turn_watch_processes(d, END_OWNER_EXITED);
+        bookings_tick(d);
         daemon_submit(d, &tick);
 }
 

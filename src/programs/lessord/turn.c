@@ -314,6 +314,7 @@ static void batch_stored(struct daemon *d)
 {
         hands_settle(d, &d->taken);
         act(d);
+        bookings_look(d);
         inputs_clear(&d->taken);
         hands_resolve(d);
         finish_look(d);
