@@ -16,11 +16,11 @@ CONF = "back_off = 1s\npoll_busy = 20ms\npoll = 100ms\n"
 class Scene:
     """A card of 512 MiB, a filler of 200 MiB on it that counts in device memory."""
 
-    def __init__(self, conf=""):
-        self.place = Place("--gpus", "1", "--memory", "512M")
-        self.place.conf(CONF + conf)
+    def __init__(self, *create, checkpoint="can"):
+        self.place = Place("--gpus", "1", "--memory", "512M", *create)
+        self.place.conf(CONF)
         self.place.start()
-        until("the hands are there", lambda: self.checkpoint() == "can")
+        until("the hands are there", lambda: self.checkpoint() == checkpoint)
 
     def close(self):
         try:
@@ -340,6 +340,24 @@ def test_checkpoint_switched_off_parks_nobody(scene):
     assert scene.state("L1") == "active" and scene.records() == {}
 
 
+@pytest.fixture
+def old_driver():
+    s = Scene("--abi", "r535", checkpoint="old-driver")
+    yield s
+    assert s.close() in (0, None)
+
+
+def test_F07_driver_without_the_calls_is_known_before_anything_is_tried(old_driver):
+    old_driver.filler()
+    other = old_driver.demand()
+    why = until("the reason", lambda: [b for b in old_driver.lease(other)["reason"]["blockers"]])
+    assert any(b.get("why_not") == "cannot-checkpoint" for b in why), why
+    assert old_driver.state("L1") == "active" and old_driver.records() == {}
+    trace = subprocess.run([SIMGPU, "trace", "--file", old_driver.place.card], text=True, stdout=subprocess.PIPE,
+                           check=True, env=old_driver.place.env).stdout
+    assert "hold" not in trace and "lock" not in trace.replace("clock", ""), trace
+
+
 # ---- the end of the daemon ----
 
 def test_sigterm_finishes_what_is_half_way_and_leaves_it_parked(scene):
@@ -398,3 +416,42 @@ def test_held_in_place_is_let_go_when_everybody_is_killed_and_held_again(scene, 
     until("lease and hands agree", lambda: scene.state("L1") == "held" and stands_still(scene))
     assert scene.place.request("POST", f"/api/leases/{other}/idle", {}).status == 200
     scene.books_say_back()
+
+
+# ---- trees ----
+
+def test_F05_tree_is_locked_whole_before_anybody_is_checkpointed_and_comes_back_whole(scene):
+    """Three programs under one command, lessord killed in the middle of it."""
+    counts = [os.path.join(scene.place.dir, f"count{i}") for i in range(3)]
+    lines = "".join(f"'{SIMGPU}' hog --alloc 60M --count > '{path}' & " for path in counts)
+    tree = subprocess.Popen([SIMGPU, "run", "--", "sh", "-c", lines + "wait"], env=scene.place.env,
+                            stdin=subprocess.DEVNULL, start_new_session=True)
+    scene.place.started.append(tree)
+
+    def counted(path):
+        with contextlib.suppress(OSError):
+            with open(path, encoding="utf-8") as file:
+                return file.read().count("count")
+        return 0
+    answer = scene.place.ask("260M", mode="now", priority=5, yield_by=["checkpoint"],
+                             bind={"to": "process", "pid": tree.pid})
+    assert answer.status == 201, answer
+    until("all three count", lambda: all(counted(path) for path in counts))
+    until("the card shows them", lambda: (scene.lease("L1")["used_bytes"] or 0) >= 180 * MIB)
+    other = scene.demand()
+    seen(scene, "verb=checkpoint")
+    kill(scene, "lessord")
+    scene.wait_state(other, "granted")
+    lease = scene.wait_state("L1", "parked")
+    records = scene.records().values()
+    assert [r["step"] for r in records] == ["stopped"] * 3, records
+    assert scene.status()["ledger"]["charged_bytes"] == sum(int(r["host_bytes"]) for r in records) == \
+        lease["park"]["host_bytes"]
+    verbs = [line.split("verb=")[1].split()[0] for line in scene.place.log().splitlines() if "event=hand " in line]
+    assert verbs.index("checkpoint") >= 3 and verbs[:3] == ["lock"] * 3, verbs
+    parked_at = [counted(path) for path in counts]
+    scene.place.release(other)
+    scene.wait_state("L1", "active")
+    until("all three count on", lambda: all(counted(path) > was for path, was in zip(counts, parked_at)))
+    assert scene.status()["ledger"]["charged_bytes"] == 0
+    os.killpg(tree.pid, signal.SIGKILL)
