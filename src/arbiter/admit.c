@@ -776,6 +776,32 @@ static void mind_bookings(struct pass *p, const struct entry *e, uint32_t device
         s->rule = RULE_BEFORE_BOOKING;
 }
 
+/* One of its other devices has become free meanwhile: it starts there, and nobody else is taken from for it. */
+static bool start_elsewhere(struct pass *p, struct entry *e, struct plan *plan)
+{
+        struct world *w = p->world;
+
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(e->devices & (UINT64_C(1) << d)) || d == plan->device)
+                        continue;
+                struct lane *lane = lane_of(p, d);
+                if (!lane->usable || !lane->fresh || lane->pending)
+                        continue;
+                struct standing s = lane_stand(w, lane, e, ledger_room_for(p, e));
+                if (s.starts)
+                        mind_bookings(p, e, d, &s);
+                if (!s.starts || (e->kind == ENTRY_THAW && !last_look_allows(p, e)))
+                        continue;
+                uint32_t planned = plan->device;
+                plan_end(w, plan);
+                if (p->lanes[planned].looked)
+                        lane_refresh(w, planned, &p->lanes[planned]);
+                start(p, e, d, &s);
+                return true;
+        }
+        return false;
+}
+
 static void look_at(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
@@ -786,6 +812,14 @@ static void look_at(struct pass *p, struct entry *e)
         uint32_t nearest = NO_DEVICE;
 
         struct plan *plan = world_plan_of(w, world_entry_ref(w, e));
+        if (plan && !lane_of(p, plan->device)->usable) {
+                uint32_t device = plan->device;
+                plan_end(w, plan); /* nothing will come back there: another device may do */
+                lane_refresh(w, device, &p->lanes[device]);
+                plan = NULL;
+        }
+        if (plan && start_elsewhere(p, e, plan))
+                return;
         if (plan) {
                 serve_plan(p, e, plan);
                 return;

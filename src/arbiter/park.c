@@ -5,6 +5,7 @@
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
 #include "arbiter/ending.h"
+#include "arbiter/free.h"
 #include "arbiter/hold.h"
 #include "arbiter/life.h"
 #include "arbiter/member.h"
@@ -104,12 +105,29 @@ void park_forget(struct world *w, struct lease *lease)
 
 /* ---- the end of an attempt ---- */
 
+/* What it gave back may have been granted meanwhile, to whoever it was for or, after that one had left, to others: that is
+ * not promised a second time. What heads claim is lent. */
+static uint64_t can_have_again_bytes(struct world *w, const struct lease *lease)
+{
+        const struct holder *h = holder_of(w, lease);
+        struct sums sums;
+
+        if (!h || !device_is_usable(&w->devices[lease->device]))
+                return lease->bytes;
+        sums_now(w, lease->device, &sums);
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == lease->device)
+                        sums_take_out(&sums, &w->holders[i]);
+        sums_take_out(&sums, h);
+        return u64_min(lease->bytes, u64_max(u64_max(h->reserved_bytes, h->used_bytes), sums_free_bytes(&sums)));
+}
+
 /* It is at work, as before. What it was tried for does without it. */
 static void back_to_work(struct world *w, struct lease *lease)
 {
         struct park *k = &lease->park;
 
-        park_reserve(w, lease, lease->bytes);
+        park_reserve(w, lease, can_have_again_bytes(w, lease));
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         k->step = PARK_NONE;
         k->cause = PARK_FOR_NOBODY;
@@ -141,7 +159,7 @@ static void undo(struct world *w, struct lease *lease, enum hand_why why, struct
         struct park *k = &lease->park;
 
         plan_fail_of(w, lease, out);
-        park_reserve(w, lease, lease->bytes);
+        park_reserve(w, lease, can_have_again_bytes(w, lease));
         k->planned_bytes = 0;
         k->not_before_ms = w->now_ms + w->config.back_off_ms;
         park_say(w, lease, ACTION_WARNING, RULE_PARK_BLOCKED, why, out);
@@ -245,7 +263,10 @@ static void is_out(struct world *w, struct lease *lease, struct actions *out)
         if (k->way == WAY_OUT_COOPERATE)
                 cost_learn_asked(w, lease, true);
         park_say(w, lease, ACTION_PARKED, RULE_PARKED, k->way, out);
-        if (thaw_is_wanted(w, lease))
+        struct reason why;
+        if (k->cause == PARK_REHEARSAL && thaw_keeps_waiting(w, lease, &why) == RULE_NONE)
+                thaw_begin(w, lease, out); /* it was proven: nobody stood in the queue for it meanwhile */
+        else if (thaw_is_wanted(w, lease))
                 thaw_enqueue(w, lease);
 }
 
@@ -413,15 +434,30 @@ void thaw_enqueue(struct world *w, struct lease *lease)
         w->users[lease->user].n_waiting++;
 }
 
-/* Of a plan that failed, who was parked later comes back first. */
-static bool waits_for_another(const struct world *w, const struct lease *lease)
+/* Could it come back now, as far as anybody can see? */
+static bool could_return(struct world *w, const struct lease *lease)
+{
+        struct sums sums;
+
+        if (lease->state == LEASE_THAWING)
+                return true;
+        if (lease->state != LEASE_PARKED || ref_is_none(lease->entry) || w->now_ms < lease->park.again_ms)
+                return false;
+        sums_now(w, lease->device, &sums);
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == lease->device)
+                        sums_take_out(&sums, &w->holders[i]);
+        return thaw_need_bytes(w, lease) <= sums_free_bytes(&sums);
+}
+
+/* Of a plan that failed, who was parked later comes back first, where he can. */
+static bool waits_for_another(struct world *w, const struct lease *lease)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 const struct lease *other = &w->leases[i];
                 if (w->lease_ids[i] != 0 && lease->park.undo_group != 0 &&
                     other->park.undo_group == lease->park.undo_group &&
-                    other->park.undo_order > lease->park.undo_order &&
-                    (other->state == LEASE_PARKED || other->state == LEASE_THAWING))
+                    other->park.undo_order > lease->park.undo_order && could_return(w, other))
                         return true;
         }
         return false;
@@ -553,6 +589,8 @@ void thaw_begin(struct world *w, struct lease *lease, struct actions *out)
                 restore_next(w, lease, out);
         } else {
                 enter(w, lease, PARK_RETURNING, w->config.collect_ms);
+                if (lease->owner_gone)
+                        is_back(w, lease, out); /* nobody is left to say so */
         }
 }
 
@@ -561,7 +599,9 @@ static void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why
 {
         struct park *k = &lease->park;
 
-        k->again_ms = w->now_ms + AGAIN_MS;
+        bool lasts = why != HAND_WHY_HEADROOM && why != HAND_WHY_RATE && why != HAND_WHY_LOST;
+
+        k->again_ms = w->now_ms + (lasts ? u64_max(w->config.back_off_ms, AGAIN_MS) : AGAIN_MS);
         park_reserve(w, lease, 0);
         set_exclusive(w, lease, false);
         count_as_held(w, lease, false);
@@ -636,6 +676,8 @@ static void on_checkpointed(struct world *w, struct lease *lease, struct process
                 return;
         }
         p->member = MEMBER_CHECKPOINTED;
+        if (w->host.read_ms <= lease->park.step_ms) /* what the host said is from before: this is not there any more */
+                w->host.available_bytes = u64_sub0(w->host.available_bytes, o->host_bytes);
         member_charge(w, lease, p, o->host_bytes);
         lease->park.planned_bytes = u64_sub0(lease->park.planned_bytes, p->device_bytes);
         if (lease->park.step == PARK_UNDOING) {
@@ -668,6 +710,8 @@ static void on_restored(struct world *w, struct lease *lease, struct process *p,
                 return;
         }
         p->member = MEMBER_RESTORED;
+        if (w->host.read_ms <= lease->park.step_ms)
+                w->host.available_bytes = u64_add_sat(w->host.available_bytes, p->parked_bytes);
         member_charge(w, lease, p, 0);
         if (lease->park.step == PARK_UNDOING) {
                 undo_members(w, lease, out);
@@ -801,6 +845,15 @@ static bool shows_it_back(const struct world *w, const struct lease *lease, cons
                (!holder_reading_is_known(h) || h->used_bytes >= lease->park.used_bytes / 8 * 7);
 }
 
+/* Nobody of it is left, of those who were to be ended: then it has, whoever holds on to it. */
+static bool is_killed(const struct world *w, const struct lease *lease, const struct holder *h)
+{
+        const struct device *dev = &w->devices[lease->device];
+
+        return dev->settled && dev->per_process_known && dev->reading_ms >= lease->park.step_ms &&
+               h->n_processes == 0 && !lease->root_living;
+}
+
 void park_after_reading(struct world *w, uint32_t device, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
@@ -814,8 +867,11 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
                         continue;
                 switch ((unsigned) lease->park.step) {
                 case PARK_ASKING:
-                        if (lease->park.way == WAY_OUT_KILL)
+                        if (lease->park.way == WAY_OUT_KILL) {
+                                if (is_killed(w, lease, h))
+                                        life_end(w, lease, END_WORKERS_GONE, 0, out);
                                 break;
+                        }
                         if (is_off(w, lease, h))
                                 is_out(w, lease, out);
                         else if (lease->park.yielded)
@@ -937,12 +993,10 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
                 actions_read(w, out, lease->device);
                 break;
         case PARK_RETURNING:
-                if (k->way == WAY_OUT_CHECKPOINT)
-                        is_back(w, lease, out); /* unlocked it is; what it uses is counted as what it is */
-                else if (!k->told) {
-                        k->told = true;
+                if (k->way != WAY_OUT_CHECKPOINT)
                         park_say(w, lease, ACTION_WARNING, RULE_PARK_FAILED, k->way, out);
-                }
+                /* Unlocked it is; who was told and says nothing has its device again, and may be asked for it again. */
+                is_back(w, lease, out);
                 break;
         default:
                 break;
@@ -998,7 +1052,9 @@ void park_process_ended(struct world *w, struct identity identity, struct action
         if (lease->state == LEASE_DRAINING)
                 return;
         members_count(w, lease, &m);
-        if (p->state != PROCESS_ENDED) { /* the hands found it gone; its end will be told, and is none of theirs */
+        if (m.at[MEMBER_FAILED] == 0)
+                lease->park.lost_one = false; /* who could not be brought back is gone: the others are as they were */
+        if (p->state != PROCESS_ENDED) {      /* the hands found it gone; its end will be told, and is none of theirs */
                 m.n -= m.n != 0 && world_occupancy_find(w, lease->device, identity);
         }
         if (lease->park.step == PARK_OUT) {

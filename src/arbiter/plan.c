@@ -217,7 +217,10 @@ static bool advance_victim(struct world *w, struct plan *plan, uint32_t v, struc
                 move_settled(w, plan, lease);
                 return true;
         }
-        if (lease->state == LEASE_DRAINING) { /* it ended instead: what comes back is whoever's the claim reaches */
+        if (lease->state == LEASE_DRAINING &&
+            w->now_ms <
+                    lease->ended_ms + settle_ms(lease->bytes)) { /* it ended instead: what comes back is whoever's the
+                                                                        claim reaches */
                 grow_claim(w, plan);
                 return true;
         }

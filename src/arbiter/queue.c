@@ -7,6 +7,7 @@
 
 struct key {
         uint64_t usage_mib_s;
+        uint64_t arrived_ms; /* first of all: who is parked stands where it stood */
         uint64_t arrival;
         uint32_t entry;
         uint32_t rank; /* twice the rank: bookings stand between two; on hold: behind everything */
@@ -20,14 +21,17 @@ static bool key_before(const struct key *a, const struct key *b)
                 return a->rank < b->rank;
         if (a->usage_mib_s != b->usage_mib_s)
                 return a->usage_mib_s < b->usage_mib_s;
-        return a->arrival < b->arrival;
+        return a->arrived_ms != b->arrived_ms ? a->arrived_ms < b->arrived_ms : a->arrival < b->arrival;
 }
 
 static struct key key_of(const struct world *w, uint32_t i)
 {
         const struct entry *e = &w->entries[i];
         uint64_t waited_ms = entry_waited_ms(e, w->now_ms);
-        struct key key = { .arrival = e->id, .entry = i, .rank = 2 * rank_of(&w->config, e->priority, waited_ms) };
+        struct key key = { .arrived_ms = e->arrived_ms,
+                           .arrival = e->id,
+                           .entry = i,
+                           .rank = 2 * rank_of(&w->config, e->priority, waited_ms) };
 
         if (e->kind == ENTRY_BOOKING)
                 key.rank = booking_is_due(w, e) ? RANK_BOOKING : RANK_BOOKED;

@@ -594,6 +594,15 @@ static void say_what_stood_in_the_way(struct search *s, struct reason *why)
                 add_blocker(s->w, s->of[i].holder, (enum reclaim_no) s->of[i].no, 0, why);
 }
 
+static bool was_blocked(struct world *w, const struct candidate *c)
+{
+        const struct lease *lease = lease_of(w, &w->holders[c->holder]);
+        uint64_t times = 20; /* back-offs after the last one that it is remembered */
+
+        return lease && lease->park.not_before_ms != 0 &&
+               w->now_ms < u64_add_sat(lease->park.not_before_ms, times * w->config.back_off_ms);
+}
+
 void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclaim *ret, struct reason *why)
 {
         struct search s = { .w = w, .demand = d };
@@ -630,9 +639,10 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
                 why->n_blockers = 0;
                 why->earliest_ms = 0;
         }
-        for (uint32_t i = 0; i < s.n && ret->n < VICTIMS_MAX; i++) {
-                const struct candidate *c = &s.of[i];
-                if (!c->taken)
+        /* Who could not be tried lately goes first: where that is so again, nobody was parked in vain. */
+        for (uint32_t k = 0; k < 2 * s.n && ret->n < VICTIMS_MAX; k++) {
+                const struct candidate *c = &s.of[k % s.n];
+                if (!c->taken || was_blocked(w, c) != (k < s.n))
                         continue;
                 const struct holder *h = &w->holders[c->holder];
                 uint8_t way = c->ways[c->at];

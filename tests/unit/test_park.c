@@ -1070,6 +1070,299 @@ static void one_that_is_pinned_before_its_turn_is_left_alone(void **state)
         scene_end(&s);
 }
 
+static void other_card_becomes_free_while_a_plan_hangs(void **state)
+{
+        (void) state;
+        for (int lost = 0; lost < 2; lost++) {
+                struct scene s;
+                scene_begin(&s);
+                uint32_t c0 = scene_device(&s, GiB(24));
+                (void) scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = works(&s, (struct ask){ .bytes = GiB(20),
+                                                     .priority = 5,
+                                                     .consumer = "f",
+                                                     .uid = ALICE,
+                                                     .proven = CHECKPOINT,
+                                                     .uuid = scene_uuid(&s, c0) });
+                uint64_t b = works(&s, (struct ask){ .bytes = GiB(20), .priority = 2, .uid = ALICE });
+                scene_next(&s, HAND_CHECKPOINT, 1, OUTCOME_NONE, HAND_WHY_NONE);
+                uint64_t p2 = ask_2(&s, GiB(14));
+                assert_state(&s, f, LEASE_ASKING);
+                if (lost)
+                        scene_device_health(&s, c0, DEVICE_LOST);
+                scene_process_ends(&s, pid_of(&s, b));
+                scene_release(&s, b);
+                scene_tick_to_s(&s, 10);
+                assert_runs(&s, p2);
+                scene_end(&s);
+        }
+}
+
+static void killed_heartbeat_lease_ends(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 5, .named = KILL, .ttl_s = 100000 });
+        uint32_t root = scene_process(&s, 0, pid_of(&s, f), 0);
+        scene_activate(&s, f, root, 0);
+        scene_process_uses(&s, root, card, GiB(20), ROW_USED_KNOWN | ROW_COMPUTE);
+        scene_lease(&s, f)->granted_ms -= HOURS(10);
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 3);
+        assert_state(&s, f, LEASE_ASKING);
+        scene_process_ends(&s, root);
+        scene_tick_to_s(&s, 1000);
+        assert_gone(&s, f);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void unkillable_that_dies_at_last_is_gone(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 5, .named = KILL });
+        uint32_t root = scene_process(&s, 0, pid_of(&s, f), 0);
+        scene_activate(&s, f, root, 0);
+        scene_process_uses(&s, root, card, GiB(20), ROW_USED_KNOWN | ROW_COMPUTE);
+        scene_lease(&s, f)->granted_ms -= HOURS(10);
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 3);
+        scene_owner_ended(&s, f);
+        scene_tick_to_s(&s, 500);
+        scene_process_ends(&s, root);
+        scene_tick_to_s(&s, 600);
+        assert_gone(&s, f);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void cooperative_one_without_its_owner_comes_back_or_ends(void **state)
+{
+        (void) state;
+        for (int dies = 0; dies < 2; dies++) {
+                struct scene s;
+                scene_begin(&s);
+                uint32_t card = scene_device(&s, GiB(24));
+                scene_hands(&s);
+                uint64_t f = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE });
+                uint32_t root = scene_process(&s, 0, pid_of(&s, f), 0);
+                scene_activate(&s, f, root, 0);
+                scene_process_uses(&s, root, card, GiB(20), ROW_USED_KNOWN | ROW_COMPUTE);
+                uint64_t p2 = ask_2(&s, GiB(14));
+                assert_state(&s, f, LEASE_ASKING);
+                scene_process_uses(&s, root, card, MiB(300), ROW_USED_KNOWN | ROW_COMPUTE);
+                scene_says(&s, f, PARK_CALL_YIELDED, 0);
+                scene_tick_to_s(&s, 2);
+                assert_state(&s, f, LEASE_PARKED);
+                assert_runs(&s, p2);
+                scene_owner_ended(&s, f);
+                scene_release(&s, p2);
+                scene_tick_to_s(&s, 100);
+                if (dies)
+                        scene_process_ends(&s, root);
+                scene_tick_to_s(&s, 2000);
+                assert_string_equal(scene_state(&s, f), dies ? "gone" : "orphaned");
+                scene_end(&s);
+        }
+}
+
+static void half_given_back_and_granted_is_not_promised_twice(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE });
+        uint64_t p2 = ask_2(&s, GiB(20));
+        assert_state(&s, f, LEASE_ASKING);
+        shows(&s, f, GiB(8)); /* some of it, and no word */
+        scene_release(&s, p2);
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(14), .priority = 3 });
+        scene_tick_to_s(&s, 60);
+        assert_true(scene_reserved(&s, 0) <= GiB(24));
+        scene_end(&s);
+}
+
+static void host_memory_that_was_just_taken_is_not_counted_on_again(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(48));
+        scene_hands(&s);
+        s.config.ledger_cap_bytes = GiB(64);
+        scene_config(&s);
+        scene_host(&s, GiB(64), GiB(30), false);
+        uint64_t f = filler(&s, GiB(20), "f"), g = filler(&s, GiB(20), "g");
+        (void) ask_2(&s, GiB(28));
+        scene_tick_to_s(&s, 1);
+        (void) ask_2(&s, GiB(20));
+        scene_tick_to_s(&s, 2);
+        assert_true((scene_lease(&s, f)->state == LEASE_PARKED) + (scene_lease(&s, g)->state == LEASE_PARKED) == 1);
+        scene_end(&s);
+}
+
+static void undone_one_comes_back_though_the_other_cannot(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f1 = filler(&s, GiB(4), "1"), f2 = filler(&s, GiB(12), "2"), f3 = filler(&s, GiB(6), "3");
+        scene_cost(&s, ALICE, "1", WAY_OUT_CHECKPOINT, 1, 1);
+        scene_cost(&s, ALICE, "2", WAY_OUT_CHECKPOINT, 2, 2);
+        scene_cost(&s, ALICE, "3", WAY_OUT_CHECKPOINT, 9, 9);
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        scene_skip(&s, HAND_LOCK, 2);
+        uint64_t p2 = ask_2(&s, GiB(22));
+        scene_tick_to_s(&s, 2);
+        assert_state(&s, f1, LEASE_PARKED);
+        assert_state(&s, f2, LEASE_PARKED);
+        assert_state(&s, f3, LEASE_ASKING);
+        struct action order = *scene_last(&s, f3, ACTION_HAND);
+        (void) scene_stranger(&s, card, GiB(12));
+        scene_outcome(&s, &order, OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 20);
+        assert_runs(&s, f1);
+        scene_end(&s);
+}
+
+static void victim_that_cannot_be_locked_does_not_make_the_other_go_back_and_forth(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f1 = filler(&s, GiB(10), "1"), f2 = filler(&s, GiB(10), "2");
+        scene_cost(&s, ALICE, "1", WAY_OUT_CHECKPOINT, 1, 1);
+        scene_cost(&s, ALICE, "2", WAY_OUT_CHECKPOINT, 9, 9);
+        uint64_t p2 = 0;
+        (void) p2;
+        for (unsigned t = 0; t < 3600; t++) {
+                scene_next(&s, HAND_LOCK, 1, OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+                if (scene_lease(&s, f1)->state == LEASE_ACTIVE && scene_lease(&s, f2)->park.not_before_ms <= s.now_ms)
+                        scene_skip(&s, HAND_LOCK, 1);
+                if (t == 0)
+                        p2 = ask_2(&s, GiB(20));
+                scene_tick_to_s(&s, t + 1);
+        }
+        assert_true(scene_count_rule(&s, 0, f1, RULE_PARKED) <= 12);
+        scene_end(&s);
+}
+
+static void survivors_work_again_once_the_failed_one_is_dead(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(6), "f");
+        scene_uses(&s, f, GiB(3));
+        uint32_t two = scene_process_of(&s, ALICE, 0, pid_of(&s, f), 0);
+        scene_process_uses(&s, two, card, GiB(3), ROW_USED_KNOWN | ROW_COMPUTE);
+        scene_next(&s, HAND_CHECKPOINT, 1, OUTCOME_FAILED, HAND_WHY_DRIVER);
+        scene_skip(&s, HAND_CHECKPOINT, 1);
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 5);
+        assert_state(&s, f, LEASE_STUCK);
+        scene_process_ends(&s, two);
+        scene_tick_to_s(&s, 10);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
+static void slot_extended_while_parked(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .slot_s = 600, .proven = CHECKPOINT });
+        scene_tick_to_s(&s, 100);
+        scene_says(&s, f, PARK_CALL_PARK, 3600);
+        scene_tick_to_s(&s, 3000);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_change(&s, f, (struct change){ .what = CHANGE_EXTEND, .slot_ms = SECONDS(600) });
+        assert_kind(s.answer, ACTION_CHANGED);
+        scene_tick_to_s(&s, 3710);
+        assert_runs(&s, f);
+        uint64_t left_ms = scene_lease(&s, f)->slot_end_ms - s.now_ms;
+        assert_true(left_ms > SECONDS(1080) && left_ms <= SECONDS(1101));
+        scene_end(&s);
+}
+
+static void rehearsal_gives_its_place_to_nobody_who_came_later(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t a = works(&s, (struct ask){ .bytes = GiB(20), .priority = 3, .uid = ALICE, .consumer = "x.py" });
+        scene_tick_to_s(&s, 1);
+        uint64_t b = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 3, .uid = ALICE });
+        assert_waits(&s, b);
+        scene_says(&s, a, PARK_CALL_REHEARSE, 0);
+        scene_tick_to_s(&s, 5);
+        assert_runs(&s, a);
+        scene_end(&s);
+}
+
+static void slow_drain_of_a_victim_does_not_hold_the_plan_for_ever(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(11), "f");
+        (void) filler(&s, GiB(11), "g");
+        scene_cost(&s, ALICE, "f", WAY_OUT_CHECKPOINT, 1, 1);
+        scene_cost(&s, ALICE, "g", WAY_OUT_CHECKPOINT, 9, 9);
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        uint64_t p2 = ask_2(&s, GiB(12));
+        assert_state(&s, f, LEASE_ASKING);
+        struct input input = { .kind = INPUT_PROCESS_ENDED };
+        input.process_ended = scene_row(&s, pid_of(&s, f), 0)->identity;
+        scene_step(&s, &input); /* and the driver lists it for ever */
+        scene_owner_ended(&s, f);
+        scene_tick_to_s(&s, 600);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void hands_that_are_away_for_an_hour_do_not_fill_the_journal(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(20), "f");
+        scene_says(&s, f, PARK_CALL_PARK, 0);
+        scene_tick_to_s(&s, 2);
+        scene_next(&s, HAND_RESTORE, 100000, OUTCOME_BLOCKED, HAND_WHY_AWAY);
+        scene_says(&s, f, PARK_CALL_THAW, 0);
+        size_t since = s.n_log;
+        scene_tick_to_s(&s, 3602);
+        assert_true(scene_n_orders(&s, since, HAND_RESTORE) < 1000);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -1111,6 +1404,19 @@ int main(void)
                 cmocka_unit_test(parked_already_and_then_by_a_person_it_stays),
                 cmocka_unit_test(idle_one_that_is_at_work_again_before_its_turn_is_left_alone),
                 cmocka_unit_test(one_that_is_pinned_before_its_turn_is_left_alone),
+                cmocka_unit_test(other_card_becomes_free_while_a_plan_hangs),
+                cmocka_unit_test(killed_heartbeat_lease_ends),
+                cmocka_unit_test(unkillable_that_dies_at_last_is_gone),
+                cmocka_unit_test(cooperative_one_without_its_owner_comes_back_or_ends),
+                cmocka_unit_test(half_given_back_and_granted_is_not_promised_twice),
+                cmocka_unit_test(host_memory_that_was_just_taken_is_not_counted_on_again),
+                cmocka_unit_test(undone_one_comes_back_though_the_other_cannot),
+                cmocka_unit_test(victim_that_cannot_be_locked_does_not_make_the_other_go_back_and_forth),
+                cmocka_unit_test(survivors_work_again_once_the_failed_one_is_dead),
+                cmocka_unit_test(slot_extended_while_parked),
+                cmocka_unit_test(rehearsal_gives_its_place_to_nobody_who_came_later),
+                cmocka_unit_test(slow_drain_of_a_victim_does_not_hold_the_plan_for_ever),
+                cmocka_unit_test(hands_that_are_away_for_an_hour_do_not_fill_the_journal),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
