@@ -454,12 +454,13 @@ static void stay_behind(struct pass *p, struct entry *e, uint32_t device, const 
 
 /* After a look that cannot be used: at once for whoever comes newly, else soon. Where lists are refused, or a card never
  * comes to rest, looking would be all that anybody does. The eyes tell of a change by themselves meanwhile. */
-static bool wants_look(const struct world *w, const struct device *dev, const struct entry *e)
+static bool wants_look(const struct pass *p, const struct device *dev, const struct entry *e)
 {
+        const struct world *w = p->world;
         bool was_just_looked_at = dev->reading_ms != 0 && dev->reading_ms >= dev->changed_ms && !dev->settled &&
                                   u64_sub0(w->now_ms, dev->reading_ms) < UNSETTLED_AGAIN_MS;
 
-        return w->eyes_answering && (!was_just_looked_at || e->wait_kind == WAIT_NOT_LOOKED);
+        return w->eyes_answering && (!was_just_looked_at || is_newcomer(p, e));
 }
 
 /* Each of @devices is looked at: one that cannot be read may not keep it from another. */
@@ -473,7 +474,7 @@ static void order_looks(struct pass *p, struct entry *e, uint64_t devices, bool 
                         continue;
                 *ret_others_wait = *ret_others_wait || p->lanes[d].pending;
                 p->lanes[d].pending = true;
-                if (wants_look(w, &w->devices[d], e))
+                if (wants_look(p, &w->devices[d], e))
                         actions_read(w, p->out, d);
         }
 }
@@ -601,7 +602,7 @@ static void follow_need(struct pass *p, struct entry *e)
         struct lease *lease = e->kind == ENTRY_THAW ? world_lease_get(p->world, e->lease) : NULL;
 
         if (lease)
-                e->demand_bytes = thaw_need_bytes(p->world, lease);
+                e->demand_bytes = thaw_demand_bytes(p->world, lease);
 }
 
 /* What comes back makes room where it was. */

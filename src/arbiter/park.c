@@ -395,6 +395,16 @@ uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
         return u64_max(bytes, u64_min(u64_add_sat(bytes, slack_bytes(w, lease->device)), ceiling_bytes));
 }
 
+uint64_t thaw_demand_bytes(struct world *w, const struct lease *lease)
+{
+        const struct holder *h = holder_of(w, lease);
+        uint64_t need_bytes = thaw_need_bytes(w, lease);
+
+        if (lease->park.way == WAY_OUT_CHECKPOINT || !h || !holder_reading_is_known(h))
+                return need_bytes;
+        return u64_max(u64_sub0(need_bytes, h->used_bytes), 1);
+}
+
 bool thaw_is_wanted(const struct world *w, const struct lease *lease)
 {
         const struct park *k = &lease->park;
@@ -422,7 +432,7 @@ void thaw_enqueue(struct world *w, struct lease *lease)
         e->collected = true;
         e->lease = world_lease_ref(w, lease);
         e->user = lease->user;
-        e->demand_bytes = thaw_need_bytes(w, lease);
+        e->demand_bytes = thaw_demand_bytes(w, lease);
         e->least_bytes = lease->exclusive ? 1 : 0;
         e->devices = UINT64_C(1) << lease->device;
         e->limit_ms = lease->slot_end_ms != 0 ? u64_max(u64_sub0(lease->slot_end_ms, lease->park.parked_ms), 1) : 0;

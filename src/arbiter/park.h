@@ -23,6 +23,8 @@ bool thaw_is_wanted(const struct world *world, const struct lease *lease);
 void thaw_enqueue(struct world *world, struct lease *lease);
 /* What its return needs: its bytes, and for a restore some slack, never beyond what the device can give (D4). */
 uint64_t thaw_need_bytes(struct world *world, const struct lease *lease);
+/* Of that, what is not there yet: a context that stayed is its own already. */
+uint64_t thaw_demand_bytes(struct world *world, const struct lease *lease);
 /* What keeps it from coming back although it fits; RULE_NONE = nothing. */
 enum rule thaw_keeps_waiting(struct world *world, const struct lease *lease, struct reason *why);
 

@@ -24,6 +24,7 @@ struct candidate {
         bool taken;
         uint8_t no;          /* enum reclaim_no: why it could not be, once that was tried */
         uint64_t host_bytes; /* what its way moves to host memory */
+        uint64_t room_bytes; /* of the memory cgroups of its processes; 0 = not looked at yet */
 };
 
 /* What host memory can still take. */
@@ -38,6 +39,7 @@ struct search {
         struct sums base; /* what runs already counts as done */
         struct room room;
         uint32_t n;
+        uint32_t n_tried;   /* of these: only they are taken */
         bool short_of_room; /* somebody was not taken for want of host memory */
         struct candidate of[CANDIDATES_MAX];
 };
@@ -303,7 +305,15 @@ static uint64_t moves_bytes(const struct holder *h, unsigned way)
         return way == WAY_OUT_CHECKPOINT ? h->used_bytes : 0;
 }
 
-static enum reclaim_no has_room(const struct search *s, const struct candidate *c, unsigned way)
+/* Asked for once: it walks all processes, and thousands of sets are tried. */
+static uint64_t room_of_cgroups(struct world *w, struct candidate *c, const struct lease *lease)
+{
+        if (c->room_bytes == 0)
+                c->room_bytes = u64_max(cgroup_room_bytes(w, lease), 1);
+        return c->room_bytes;
+}
+
+static enum reclaim_no has_room(const struct search *s, struct candidate *c, unsigned way)
 {
         const struct holder *h = &s->w->holders[c->holder];
         const struct lease *lease = lease_of(s->w, h);
@@ -317,7 +327,7 @@ static enum reclaim_no has_room(const struct search *s, const struct candidate *
                 return RECLAIM_LEDGER_FULL;
         if (s->room.unknown || bytes > s->room.host_bytes)
                 return RECLAIM_HOST_MEMORY;
-        return lease && bytes > cgroup_room_bytes(s->w, lease) ? RECLAIM_CGROUP_LIMIT : RECLAIM_MAY;
+        return lease && bytes > room_of_cgroups(s->w, c, lease) ? RECLAIM_CGROUP_LIMIT : RECLAIM_MAY;
 }
 
 static void take(struct search *s, struct candidate *c, uint8_t at)
@@ -363,7 +373,7 @@ static bool suffices(const struct search *s)
 {
         struct sums sums = s->base;
 
-        for (uint32_t i = 0; i < s->n; i++)
+        for (uint32_t i = 0; i < s->n_tried; i++)
                 if (s->of[i].taken)
                         give_back(&sums, s->w, &s->of[i]);
         return sums_fit(&sums, s->demand->bytes);
@@ -416,7 +426,7 @@ static void drop_unneeded(struct search *s)
 
 static void put_all_back(struct search *s)
 {
-        for (uint32_t i = 0; i < s->n; i++)
+        for (uint32_t i = 0; i < s->n_tried; i++)
                 if (s->of[i].taken)
                         put_back(s, &s->of[i]);
 }
@@ -440,6 +450,8 @@ static bool take_any_set(struct search *s)
 {
         uint32_t n = s->n < SETS_OF_MAX ? s->n : SETS_OF_MAX;
 
+        put_all_back(s);
+        s->n_tried = n;
         for (uint32_t last = 0; last < n; last++) {
                 uint32_t best = 0;
                 uint64_t best_ms = UINT64_MAX, ms;
@@ -621,6 +633,7 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
         s.room.ledger_bytes = u64_sub0(s.room.ledger_bytes, owed_bytes);
         s.room.host_bytes = u64_sub0(s.room.host_bytes, owed_bytes);
         collect(&s, ret, why);
+        s.n_tried = s.n;
         ret->suffices = s.n != 0 && take_in_order(&s);
         if (s.n != 0 && !ret->suffices && s.short_of_room)
                 ret->suffices = take_any_set(&s);

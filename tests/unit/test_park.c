@@ -210,7 +210,7 @@ static void D4_thaw_without_room_is_blocked_a_thousand_times_and_counts_for_noth
 }
 
 /* The first defect: a plan that was made anew each second undid the park it had just finished. */
-static void D5_twelve_plans_after_a_finished_park_change_nothing(void **state)
+static void F47_D5_twelve_plans_after_a_finished_park_change_nothing(void **state)
 {
         (void) state;
         struct scene s;
@@ -582,7 +582,7 @@ static void park_by_a_person_holds_until_the_person_ends_it(void **state)
         scene_end(&s);
 }
 
-static void S12_parking_what_is_somebody_elses_is_refused_and_told(void **state)
+static void S02_parking_what_is_somebody_elses_is_refused_and_told(void **state)
 {
         (void) state;
         struct scene s;
@@ -1371,7 +1371,7 @@ int main(void)
                 cmocka_unit_test(D2_what_it_never_took_goes_to_the_claim_first),
                 cmocka_unit_test(D4_a_return_needs_its_bytes_and_some_slack),
                 cmocka_unit_test(D4_thaw_without_room_is_blocked_a_thousand_times_and_counts_for_nothing),
-                cmocka_unit_test(D5_twelve_plans_after_a_finished_park_change_nothing),
+                cmocka_unit_test(F47_D5_twelve_plans_after_a_finished_park_change_nothing),
                 cmocka_unit_test(D6_blocked_changes_no_counter_and_a_lock_that_times_out_is_undone),
                 cmocka_unit_test(F01_D6_failed_restore_is_final_and_nobody_is_signalled),
                 cmocka_unit_test(F02_checkpoint_that_does_not_return_leaves_it_stuck_and_its_late_answer_is_taken_up),
@@ -1384,7 +1384,7 @@ int main(void)
                 cmocka_unit_test(D8_over_time_it_ranks_as_a_filler_and_goes_only_by_a_way_out_it_has),
                 cmocka_unit_test(filler_with_restart_is_ended_by_its_client_and_started_again),
                 cmocka_unit_test(park_by_a_person_holds_until_the_person_ends_it),
-                cmocka_unit_test(S12_parking_what_is_somebody_elses_is_refused_and_told),
+                cmocka_unit_test(S02_parking_what_is_somebody_elses_is_refused_and_told),
                 cmocka_unit_test(rehearsal_proves_and_what_is_proven_needs_no_word_next_time),
                 cmocka_unit_test(parked_memory_is_credited_once),
                 cmocka_unit_test(ledger_swap_does_not_deadlock),
