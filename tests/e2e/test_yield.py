@@ -247,6 +247,43 @@ def test_terminal_is_as_it_was_when_the_command_is_started_again(desk):
         terminal.close()
 
 
+def test_command_that_led_a_group_of_its_own_leaves_the_terminal_to_lessor(desk):
+    """An interactive shell takes the terminal; ended for others, it cannot give it back."""
+    terminal = on_terminal(desk, PYTHON, "-c", "import os, signal; os.setpgid(0, 0); signal.signal(22, signal.SIG_IGN); "
+                           "os.tcsetpgrp(0, os.getpgrp()); print('leads', flush=True); signal.pause()")
+    try:
+        terminal.expect("leads")
+        desk.asks("restart")
+        desk.wait_said("yielded")
+        desk.parks("restart")
+        terminal.expect("is parked for L7")
+        terminal.send("\x03")
+        terminal.expect("the same again ends it for good")
+    finally:
+        terminal.close()
+
+
+def test_ctrl_c_while_parked_by_a_checkpoint_explains_and_then_asks_for_it_back(desk):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LESSOR_", "CUDA_"))}
+    env.update(LESSOR_SOCKET=desk.socket, RUNS=os.path.join(desk.dir, "runs"))
+    terminal = Terminal([LESSOR, "run", "--vram", "1M", "--yield-by", "checkpoint", "--", PYTHON, "-c", WORKER], env)
+    try:
+        pid = int(terminal.expect(r"run 1 pid (\d+) ")[1])
+        desk.asks("checkpoint")
+        os.kill(pid, signal.SIGSTOP)
+        desk.parks("checkpoint")
+        terminal.expect("is parked for L7")
+        terminal.send("\x03")
+        terminal.expect("the same again asks for that now")
+        terminal.send("\x03")
+        desk.wait_said("thaw")
+        desk.thaws("checkpoint")
+        os.kill(pid, signal.SIGCONT)
+        assert terminal.wait() == -signal.SIGINT
+    finally:
+        terminal.close()
+
+
 # ---- cooperate ----
 
 def test_command_is_told_by_a_signal_and_by_another_when_it_is_over(desk, run):

@@ -233,11 +233,15 @@ static void keep_terminal(struct terminal *t)
         t->known = tcgetattr(STDIN_FILENO, &t->modes) == 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
-static void give_terminal_back(const struct terminal *t)
+/* @ended: the command, which may have led a group of its own. A shell that has the terminal meanwhile keeps it. */
+static void take_terminal_back(const struct terminal *t, pid_t ended)
 {
-        if (!t->known)
+        pid_t foreground = t->known ? tcgetpgrp(STDIN_FILENO) : -1;
+
+        if (foreground == ended && ended > 0)
+                (void) tcsetpgrp(STDIN_FILENO, getpgrp());
+        else if (foreground != getpgrp())
                 return;
-        (void) tcsetpgrp(STDIN_FILENO, getpgrp());
         (void) tcsetattr(STDIN_FILENO, TCSADRAIN, &t->modes);
 }
 
@@ -335,11 +339,11 @@ static int stand_beside(struct obtain *o, struct child *child, char **command, i
                 *ret_status = child_wait(child, o->signals, &watch);
                 if (!yield_child_ended(&watch.yield))
                         break;
+                take_terminal_back(&terminal, child->pid);
                 code = return_to_work(o, child, &watch, command);
                 if (code != OBTAINED)
                         break;
                 signals_take_all(o->signals);
-                give_terminal_back(&terminal);
                 int r = child_go(child);
                 if (r < 0) {
                         obtain_release(o);
