@@ -108,8 +108,9 @@ def act_liar(d):
         d.runs("writer", 1500 * d.MIB)
         lease = in_state(d, "liar", "parked")
         d.must(lease["park"]["way"] == "checkpoint", "by the way out that needs nobody's word")
-        d.say(f"liar     {lease['id']:4} parked by {lease['park']['way']}; strikes for cooperate: "
-              f"{lease['park'].get('strikes', {}).get('cooperate', 0)}")
+        strikes = {way["way"]: way["strikes"] for way in lease["ways"]}
+        d.must(strikes["cooperate"] == 1 and strikes["checkpoint"] == 0, "one strike, for what it said and did not do")
+        d.say(f"liar     {lease['id']:4} parked by {lease['park']['way']}; strikes for cooperate: {strikes['cooperate']}")
         d.step("liar")
         ends(d, "writer")
         d.runs("liar", 2500 * d.MIB)

@@ -94,6 +94,15 @@ def test_demo_can_be_stopped_and_looked_at(folder):
                 assert states["small"] == "active" and held == [400, 400, 700, 1500]
             elif step == "killed":
                 assert (states, held) == ({"voice": "active"}, [400])
+            elif step in ("parked", "liar", "stubborn"):
+                name = {"parked": "dreamer"}.get(step, step)
+                assert (states, held) == ({name: "parked", "writer": "active"}, [1500])
+                assert leases[name]["park"]["way"] == ("restart" if step == "stubborn" else "checkpoint")
+                assert (status["ledger"]["charged_bytes"] >= 2500 * MIB) == (step != "stubborn")
+            elif step == "thawed":
+                assert (states, held, status["ledger"]["charged_bytes"]) == ({"dreamer": "active"}, [2500], 0)
+            elif step == "died":
+                assert (states, held, status["ledger"]["charged_bytes"]) == ({"writer": "active"}, [1500], 0)
             elif step == "end":
                 assert (states, held) == ({}, [])
             if step == "before-restart":
