@@ -97,7 +97,7 @@ def fixture_wreck():
 
 # ---- it comes back ----
 
-def test_f02_what_was_parked_comes_back_and_counts_on_with_no_daemon_at_all(wreck):
+def test_what_was_parked_comes_back_and_counts_on_with_no_daemon_at_all(wreck):
     wreck.parked_and_wrecked()
     told = wreck.told()
     assert list(told) == [wreck.hog.pid]
@@ -127,7 +127,7 @@ def test_lease_of_what_was_rescued_goes_on_under_the_next_lessord(wreck):
     wreck.books_say_back()
 
 
-def test_f02_rescued_without_its_database_it_is_a_process_like_any_other(wreck):
+def test_rescued_without_its_database_it_is_a_process_like_any_other(wreck):
     wreck.parked_and_wrecked()
     for name in os.listdir(wreck.place.home):
         if name.startswith("journal.db"):
@@ -143,7 +143,7 @@ def test_f02_rescued_without_its_database_it_is_a_process_like_any_other(wreck):
     assert holder["kind"] == "stranger", holder
 
 
-def test_rescue_that_was_killed_in_the_middle_of_a_restore_is_gone_on_with(wreck):
+def test_f03_rescue_that_was_killed_in_the_middle_of_a_restore_is_gone_on_with(wreck):
     wreck.parked_and_wrecked()
     wreck.place.fault("checkpoint-hang", "restore")
     first = subprocess.Popen([SIMGPU, "run", "--", LESSOR, "rescue", "--folder", wreck.place.home, "--all"], env=wreck.place.env,
@@ -203,7 +203,7 @@ def lock_by_hand(wreck, pid, n_bytes):
 
 # ---- it does not ----
 
-def test_f03_too_little_room_is_refused_with_figures_and_nothing_is_called(wreck):
+def test_f01_too_little_room_is_refused_with_figures_and_nothing_is_called(wreck):
     wreck.parked_and_wrecked()
     hog = wreck.place.hog("400M")
     until("the card is full", lambda: card_used(wreck) == 400 * MIB)
@@ -225,7 +225,7 @@ def card_used(wreck):
     return json.loads(shown.stdout)["devices"][0]["used_bytes"]
 
 
-def test_f03_two_percent_more_than_it_had_must_be_free(wreck):
+def test_f01_two_percent_more_than_it_had_must_be_free(wreck):
     wreck.parked_and_wrecked()
     wreck.place.hog("305M")  # 207 MiB are free: more than the 200, and less than 200 + 2 % of 512
     until("the card has it", lambda: card_used(wreck) == 305 * MIB)
@@ -241,7 +241,7 @@ def test_driver_that_does_not_answer_leaves_everything_as_it_is(wreck):
     assert wreck.back_calls() == [] and wreck.process_state() == "T"
 
 
-def test_restore_that_fails_says_the_drivers_code_in_words_and_is_not_tried_again(wreck):
+def test_f01_restore_that_fails_says_the_drivers_code_in_words_and_is_not_tried_again(wreck):
     wreck.parked_and_wrecked()
     wreck.place.fault("restore-fail")
     done = wreck.rescue("--all")

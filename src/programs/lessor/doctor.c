@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "programs/lessor/look.h"
+#include "programs/lessor/prove.h"
 #include "programs/lessor/show.h"
 #include "programs/lessor/verb.h"
 
@@ -11,13 +12,23 @@ enum { NAME_COLUMN = 19, PLACE_COLUMN = 14, CELL_COLUMN = 9 };
 
 const char doctor_more[] =
         "  lessor doctor\n"
+        "  lessor doctor --prove\n"
         "\n"
         "Looks at the driver, at lessord and its parts, and at what of this machine matters to them; then says what "
         "works "
         "where.\n"
         "Needs no rights, no lessord and no GPU, changes nothing, and ends within seconds whatever hangs.\n"
+        "--prove also parks a process of its own, brings it back and looks at its memory: do that before anything is "
+        "parked "
+        "that\nmatters. Nothing else is touched.\n"
         "\n"
-        "Exit status: 0 leases work here, 1 they do not, 2 wrong use.";
+        "Exit status: 0 leases work here (and the trial came back), 1 not, 2 wrong use.";
+
+const struct option doctor_options[] = {
+        { "prove", NULL, "try a checkpoint and its way back on a throw-away process" },
+        { "json", NULL, "print one object" },
+        { 0 },
+};
 
 const char *const finding_names[FINDING_N] = {
         [FINDING_OK] = "ok",
@@ -132,6 +143,13 @@ static void print_all(const struct doctor *d)
 
 /* ---- for programs ---- */
 
+static const char *const proof_names[] = {
+        [PROOF_NONE] = "",
+        [PROOF_GOOD] = "good",
+        [PROOF_BLOCKED] = "blocked",
+        [PROOF_BAD] = "bad",
+};
+
 static json_t *text_or_null(const char *text)
 {
         return text[0] != '\0' ? json_string(text) : json_null();
@@ -163,30 +181,52 @@ static void print_json(const struct doctor *d)
         for (const struct right *right = doctor_right_rows; right->feature; right++)
                 (void) json_array_append_new(rights, json_pack("{s:s, s:s, s:s}", "feature", right->feature, "who",
                                                                right->who, "needs", right->needs));
-        json_t *whole = json_pack("{s:s, s:o, s:o, s:o}", "place", place_names[d->place], "checks", checks, "table",
-                                  table, "rights", rights);
+        json_t *whole = json_pack("{s:s, s:o, s:o, s:o, s:o}", "place", place_names[d->place], "checks", checks,
+                                  "table", table, "rights", rights, "proof", text_or_null(proof_names[d->proof]));
         if (whole)
                 show_json(whole);
         json_decref(whole);
+}
+
+/* LOOK_ON, or the exit code. */
+static int read_words(const struct verb *verb, int argc, char **argv, bool *ret_json, bool *ret_prove)
+{
+        struct options o;
+
+        options_init(&o, verb, argc, argv);
+        for (int what = options_next(&o); what != OPTIONS_END; what = options_next(&o)) {
+                if (what == OPTIONS_HELP)
+                        return verb_print_help(verb);
+                if (what == OPTIONS_WRONG)
+                        return LESSOR_EXIT_USAGE;
+                if (what == OPTIONS_OPERAND)
+                        return verb_usage_error(verb, "it takes no words");
+                bool *found = strcmp(option_name(&o, what), "prove") == 0 ? ret_prove : ret_json;
+                *found = true;
+        }
+        return LOOK_ON;
 }
 
 int verb_doctor_main(const struct verb *verb, int argc, char **argv)
 {
         static struct doctor d;
         struct verdict leases;
-        bool json = false;
+        bool json = false, prove = false;
 
-        int code = look_options(verb, argc, argv, &json);
+        int code = read_words(verb, argc, argv, &json, &prove);
         if (code != LOOK_ON)
                 return code;
         doctor_driver(&d);
         doctor_lessord(&d);
         doctor_host(&d);
         doctor_rights(&d);
+        if (prove)
+                doctor_prove(&d);
         if (json)
                 print_json(&d);
         else
                 print_all(&d);
         doctor_judge(&d, d.place, ABILITY_LEASE, &leases);
-        return leases.works ? LESSOR_EXIT_OK : LESSOR_EXIT_REFUSED;
+        bool proven = !prove || d.proof == PROOF_GOOD;
+        return leases.works && proven ? LESSOR_EXIT_OK : LESSOR_EXIT_REFUSED;
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 enum {
-        DOCTOR_CHECKS_MAX = 32,
+        DOCTOR_CHECKS_MAX = 40,
         DOCTOR_TEXT_MAX = 512,
         DOCTOR_NAME_MAX = 24,
         DOCTOR_ASK_MS = 2000, /* another program, or lessord */
@@ -40,6 +40,9 @@ enum driver_state {
         DRIVER_FAILED,
 };
 
+/* Of --prove. BLOCKED: it could not be tried, or not to its end, and nothing went wrong. */
+enum proof { PROOF_NONE, PROOF_GOOD, PROOF_BLOCKED, PROOF_BAD };
+
 /* What the table is made of. */
 struct doctor {
         struct check checks[DOCTOR_CHECKS_MAX];
@@ -57,6 +60,8 @@ struct doctor {
         char hands_words[DOCTOR_TEXT_MAX];
         bool checkpoint_known, checkpoints; /* lessord has looked whether driver and machine can; they can */
         char checkpoint_words[DOCTOR_TEXT_MAX];
+        enum proof proof;
+        char proof_words[DOCTOR_TEXT_MAX]; /* BLOCKED, BAD */
 };
 
 /* One more check. @cure "" = none. */

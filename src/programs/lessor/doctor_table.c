@@ -85,6 +85,8 @@ static void judge_park(const struct doctor *d, enum place place, bool here, stru
                 no(v, d->checkpoint_words, "see the check of the driver above; a driver of 570 or newer can");
         else if (v->works && here && !d->checkpoint_known)
                 no(v, d->checkpoint_words, "lessord looks when its warden is up: ask again");
+        if (v->works && here && d->proof == PROOF_BAD)
+                no(v, d->proof_words, "see the checks above; other ways out work without it");
 }
 
 void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct verdict *ret)

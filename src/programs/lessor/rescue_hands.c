@@ -12,16 +12,21 @@
 #include "hands/target.h"
 #include "programs/lessor/lessord.h"
 
-/* Its log is the warden's; here each answer is put into words. */
+/*
+ * Its log is the warden's; here each answer is put into words. And a helper that outlives us must not hold our outputs open: whoever
+ * reads them would wait for the driver.
+ */
 static int start_quietly(const char *program, int book, int parked, int *ret_sock, struct error *err)
 {
-        auto_close int stderr_was = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        auto_close int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        auto_close int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         auto_close int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-        if (stderr_was < 0 || null < 0 || dup2(null, STDERR_FILENO) < 0)
-                return error_errno(err, errno, "setting the log of lessor-checkpoint aside");
+        if (out < 0 || log < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
+                return error_errno(err, errno, "setting the outputs of lessor-checkpoint aside");
         int r = checkpointer_start(program, book, parked, geteuid() == 0, ret_sock, err);
-        (void) dup2(stderr_was, STDERR_FILENO);
+        (void) dup2(out, STDOUT_FILENO);
+        (void) dup2(log, STDERR_FILENO);
         return r;
 }
 
