@@ -1088,7 +1088,7 @@ void park_process_ended(struct world *w, struct identity identity, struct action
         }
         if (lease->park.step == PARK_UNDOING)
                 undo_members(w, lease, out);
-        else if (lease->state == LEASE_THAWING)
+        else if (lease->park.step == PARK_RESTORING || lease->park.step == PARK_UNLOCKING)
                 restore_next(w, lease, out);
         else
                 go_on_out(w, lease, out);
