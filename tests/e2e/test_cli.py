@@ -13,13 +13,13 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "costs", "limits", "config", "doctor", "rescue", "replay", "completion", "help", "version"]
-PARTS = {"lease": ["acquire", "show", "renew", "release"], "config": ["check", "show"]}
+         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "costs", "limits", "config", "doctor", "rescue", "replay", "completion", "help", "version"]
+PARTS = {"lease": ["acquire", "show", "renew", "release"], "book": ["list", "cancel"], "config": ["check", "show"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
           ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
           ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"],
-          ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["costs"], ["config", "show", "--json"]]
+          ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["book", "list"], ["book", "cancel", "L1"], ["book", "--in", "1h", "--for", "1h", "--vram", "1G"], ["costs"], ["config", "show", "--json"]]
 
 
 @pytest.fixture(scope="module", name="place")
@@ -129,7 +129,7 @@ def page_options(page, section=None):
 
 
 PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
-         "park": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "rescue": "OPTIONS", "replay": "OPTIONS"}
+         "park": "OPTIONS", "book": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "rescue": "OPTIONS", "replay": "OPTIONS"}
 
 
 def test_man_pages_and_help_name_the_same_options():

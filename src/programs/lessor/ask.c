@@ -167,10 +167,48 @@ static int parse_yield_signal(const char *value, struct ask *ask, struct error *
                          text_escape(value, strlen(value), shown, sizeof(shown)));
 }
 
+/* What was booked is as it was booked. */
+static int check_booking(const struct ask *ask, struct error *err)
+{
+        const char *more = ask->has_size              ? "vram"
+                           : ask->exclusive           ? "exclusive"
+                           : ask->priority != 0       ? "priority"
+                           : ask->for_ms != 0         ? "for"
+                           : ask->device[0] != '\0'   ? "device"
+                           : ask->name                ? "name"
+                           : ask->consumer[0] != '\0' ? "consumer"
+                           : ask->filler              ? "filler"
+                           : ask->no_stop             ? "no-stop"
+                           : ask->managed             ? "managed"
+                           : ask->kill_at_end         ? "kill-at-end"
+                           : ask->kill_left           ? "kill-left"
+                           : ask->yield_by            ? "yield-by"
+                                                      : NULL;
+
+        if (!more)
+                return 0;
+        return error_set(err, EINVAL, "--booking and --%s: it has what was booked; leave one of the two away", more);
+}
+
+static int parse_booking(const char *value, struct ask *ask, struct error *err)
+{
+        char shown[SHOWN_MAX];
+        uint64_t id;
+
+        if (!lease_id_parse(value, &id))
+                return error_set(err, EINVAL, "--booking: \"%s\" is none: an id is L and a number (`lessor book list`)",
+                                 text_escape(value, strlen(value), shown, sizeof(shown)));
+        (void) lease_id_text(id, ask->booking);
+        return 0;
+}
+
 int ask_check(const struct ask *ask, struct error *err)
 {
         uint8_t ways = 0;
         uint32_t bad_at;
+
+        if (ask->booking[0] != '\0' && check_booking(ask, err) < 0)
+                return -EINVAL;
 
         if (ask->yield_by)
                 (void) ways_out_parse(ask->yield_by, &ways, &bad_at);
@@ -178,7 +216,8 @@ int ask_check(const struct ask *ask, struct error *err)
                 return error_set(err, EINVAL, "--filler and --priority: a filler has priority 5; leave one away");
         if (ask->yield_signal != 0 && ask->has_hook)
                 return error_set(err, EINVAL, "--yield-signal and --yield-hook: it is told by one of the two");
-        if ((ask->yield_signal != 0 || ask->has_hook) && !(ways & WAY_OUT_BIT(WAY_OUT_COOPERATE)))
+        if ((ask->yield_signal != 0 || ask->has_hook) && ask->booking[0] == '\0' &&
+            !(ways & WAY_OUT_BIT(WAY_OUT_COOPERATE)))
                 return error_set(err, EINVAL, "--%s: that is how it cooperates; say --yield-by cooperate as well",
                                  ask->has_hook ? "yield-hook" : "yield-signal");
         return 0;
@@ -229,6 +268,8 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
                         (void) snprintf(ask->consumer, sizeof(ask->consumer), "%s", value);
                 return r;
         }
+        if (strcmp(name, "booking") == 0)
+                return parse_booking(value, ask, err);
         if (strcmp(name, "gpus") == 0)
                 return check_gpus(value, err);
         if (strcmp(name, "visible") == 0)

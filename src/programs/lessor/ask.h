@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "client/lessor.h"
+#include "model/lease.h"
 #include "model/limits.h"
 #include "programs/lessor/hook.h"
 #include "programs/lessor/verb.h"
@@ -37,6 +38,7 @@ struct ask {
         int yield_signal, back_signal; /* `run`: how its command is told; 0 = not by a signal */
         bool has_hook;
         struct hook_target hook;
+        char booking[LEASE_ID_TEXT_MAX]; /* `run`: in what was booked; "" = asked for anew */
         char device[UUID_TEXT_MAX];    /* "" = any */
         char consumer[NAME_MAX_BYTES]; /* "" = by the program */
 };

@@ -33,7 +33,7 @@ static const char bash_code[] =
         "    cur=${words[-1]}\n"
         "    verb=${words[0]}; at=1\n"
         "    if ((${#words[@]} == 1)); then _lessor_offer \"$(_lessor_verbs '')\" \"$cur\"; return; fi\n"
-        "    if [[ $(_lessor_verbs \"$verb\") ]]; then\n"
+        "    if [[ ${words[1]} != -* && $(_lessor_verbs \"$verb\") ]]; then\n"
         "        if ((${#words[@]} == 2)); then _lessor_offer \"$(_lessor_verbs \"$verb\")|--help\" \"$cur\"; return; "
         "fi\n"
         "        verb+=\" ${words[1]}\"; at=2\n"
@@ -206,7 +206,7 @@ static void zsh_verb(const struct verb *verb)
         const struct option *option;
         bool is_command = verb->operands && strcmp(verb->operands, "@command") == 0;
 
-        if (verb->sub)
+        if (verb->sub && verb->options == no_options)
                 return;
         (void) printf("    '%s')\n        _arguments -S%s \\\n", verb->name, is_command ? " -A \"-*\"" : "");
         for (int row = 0; (option = verb_option(verb, row)) != NULL; row++) {
@@ -276,7 +276,7 @@ static void print_zsh(void)
                     "    case $verb in");
         for_each_verb(zsh_group);
         (void) puts("    esac\n"
-                    "    if (($#parts)); then\n"
+                    "    if (($#parts)) && [[ $words[3] != -* ]]; then\n"
                     "        if ((CURRENT == 3)); then _describe -t verbs verb parts; return; fi\n"
                     "        verb+=\" $words[3]\"; shift words; ((CURRENT--))\n"
                     "    fi\n"

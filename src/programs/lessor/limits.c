@@ -59,7 +59,8 @@ static void print_limits(const json_t *body)
                 { "highest priority", "priority_min", NULL, 'p' },    { "leases", "leases_max", "leases", 'n' },
                 { "of them waiting", "waiting_max", "waiting", 'n' }, { "memory together", "bytes_max", "bytes", 'b' },
                 { "longest slot (--for)", "slot_max_ms", NULL, 'd' }, { "pinned leases", "pins_max", "pins", 'n' },
-                { "longest pin", "pin_max_ms", NULL, 'd' },
+                { "longest pin", "pin_max_ms", NULL, 'd' },           { "bookings", "bookings_max", "bookings", 'n' },
+                { "booked ahead", "booking_ahead_ms", NULL, 'd' },
         };
         char user[CELL_MAX], uid[24], row[CELL_MAX], may[CELL_MAX], has[CELL_MAX];
         const json_t *limits = json_object_get(body, "limits"), *had = json_object_get(body, "has");

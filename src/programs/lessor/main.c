@@ -29,6 +29,7 @@ static const char by_task[] =
         "  know beforehand whether it would start     → lessor plan --vram 12G\n"
         "  give its memory to others for a while      → lessor park L17, lessor thaw L17\n"
         "  make room for something of another kind    → lessor clear --vram 16G, lessor resume\n"
+        "  have memory tonight, for certain           → lessor book --at 22:00 --for 3h --vram 24G\n"
         "  watch what happens                         → lessor status --watch, lessor events --follow\n"
         "  know why nothing works here                → lessor doctor\n"
         "  bring back what is parked, without lessord → lessor rescue\n"

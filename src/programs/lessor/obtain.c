@@ -16,6 +16,7 @@
 #include "programs/lessor/verb.h"
 
 enum {
+        BOOKED_LOOK_MS = 30 * 1000,
         UNREAD_MS = 3000,
         LOOK_MS = 1000, /* on a terminal the time waited so far stands in the line */
         PATH_TEXT_MAX = 128,
@@ -284,6 +285,8 @@ int obtain_lease(struct obtain *o)
         struct lessor_request *request = NULL;
         uint64_t left_ms = UINT64_MAX;
 
+        if (o->ask->booking[0] != '\0')
+                return obtain_booked(o);
         lessor_lease_free(o->lease);
         o->lease = NULL;
         o->id[0] = '\0';
@@ -310,11 +313,11 @@ int obtain_lease(struct obtain *o)
         return code;
 }
 
-int obtain_get(struct obtain *o, const char *path, json_t **ret_body)
+static int get_slowly(struct obtain *o, const char *path, uint64_t wait_ms, json_t **ret_body)
 {
         for (;;) {
                 struct client_answer answer = { 0 };
-                int r = client_call(&o->client, "GET", path, NULL, CLIENT_CALL_MS, &answer, NULL);
+                int r = client_call(&o->client, "GET", path, NULL, wait_ms + CLIENT_CALL_MS, &answer, NULL);
                 int code = LESSOR_EXIT_OWN;
                 if (r < 0 || answer.status == 503 || answer.status == 429) {
                         code = away(o, r < 0 ? r : -ECONNREFUSED);
@@ -329,6 +332,86 @@ int obtain_get(struct obtain *o, const char *path, json_t **ret_body)
                 if (code != GO_ON)
                         return code;
         }
+}
+
+int obtain_get(struct obtain *o, const char *path, json_t **ret_body)
+{
+        return get_slowly(o, path, 0, ret_body);
+}
+
+/* ---- what was booked ---- */
+
+static int not_to_be_had(struct obtain *o, const json_t *lease)
+{
+        const char *state = json_text(lease, "state", "?");
+
+        if (!json_is_object(json_object_get(lease, "booking")))
+                progress_fail(&o->progress, "%s is no booking; `lessor book list` names those", o->ask->booking);
+        else
+                progress_fail(&o->progress, "%s is %.16s: somebody has it already", o->ask->booking, state);
+        return LESSOR_EXIT_OWN;
+}
+
+static int not_yet(struct obtain *o, const json_t *lease)
+{
+        char words[256], text[PROGRESS_MAX];
+
+        (void) show_field(json_object_get(lease, "booking"), "words", "it waits", words, sizeof(words));
+        (void) snprintf(text, sizeof(text), "%s %s%s", o->ask->booking,
+                        strncmp(words, "begins", 6) == 0 ? "" : "waits: ", words);
+        if (o->ask->wait_ms == 0 || clock_now_ms() >= o->deadline_ms) {
+                progress_fail(&o->progress, "%s; it stays booked", text);
+                return LESSOR_EXIT_WAIT_OVER;
+        }
+        o->waited = true;
+        progress_update(&o->progress, text, text, o->ask->booking);
+        return GO_ON;
+}
+
+static int open_booked(struct obtain *o)
+{
+        struct lessor_error *error = NULL;
+
+        (void) lessor_set_if_down(o->handle, LESSOR_IF_DOWN_WAIT, OBTAIN_AWAY_MS);
+        if (lessor_lease_open(o->handle, o->ask->booking, &o->lease, &error) < 0) {
+                int code = refused(o, error);
+                lessor_error_free(error);
+                return code;
+        }
+        remember(o);
+        progress_clear(&o->progress);
+        return OBTAINED;
+}
+
+int obtain_booked(struct obtain *o)
+{
+        uint64_t rev = 0, wait_ms = 0;
+        char path[PATH_TEXT_MAX];
+        int code = GO_ON;
+
+        lessor_lease_free(o->lease);
+        o->lease = NULL;
+        o->id[0] = '\0';
+        while (code == GO_ON) {
+                json_t *lease = NULL;
+                size_t n = (size_t) snprintf(path, sizeof(path), "/api/leases/%s", o->ask->booking);
+                if (wait_ms > 0)
+                        (void) snprintf(path + n, sizeof(path) - n, "?after=%" PRIu64 "&wait_ms=%" PRIu64, rev,
+                                        wait_ms);
+                code = get_slowly(o, path, wait_ms, &lease);
+                if (code != 0)
+                        return code;
+                const char *state = json_text(lease, "state", "");
+                bool booked = json_is_object(json_object_get(lease, "booking"));
+                rev = json_amount_or(lease, "rev", 0);
+                if (booked && strcmp(state, "granted") == 0)
+                        code = open_booked(o);
+                else
+                        code = booked && strcmp(state, "queued") == 0 ? not_yet(o, lease) : not_to_be_had(o, lease);
+                json_decref(lease);
+                wait_ms = u64_min(BOOKED_LOOK_MS, u64_max(1, u64_sub0(o->deadline_ms, clock_now_ms())));
+        }
+        return code;
 }
 
 int obtain_activate(struct obtain *o, uint64_t pid, uint64_t cgroup_id)
@@ -407,6 +490,8 @@ int obtain_adopted(struct obtain *o, pid_t pid)
 
 void obtain_release(struct obtain *o)
 {
+        if (o->ask->booking[0] != '\0' && o->lease && lessor_lease_state(o->lease) == LESSOR_STATE_GRANTED)
+                return; /* not collected: it was there before us, and stays */
         (void) lessor_set_if_down(o->handle, LESSOR_IF_DOWN_WAIT, OBTAIN_AWAY_MS); /* a few seconds, all the same */
         (void) lessor_lease_release(o->lease, NULL);
 }

@@ -45,6 +45,8 @@ int obtain_init(struct obtain *o, const struct ask *ask, struct signals *signals
 void obtain_fini(struct obtain *o);
 /* Once more after the grant was lost: keeps the deadline. */
 int obtain_lease(struct obtain *o);
+/* The same of what was booked (ask.booking). What is not collected stays booked, whatever becomes of us. */
+int obtain_booked(struct obtain *o);
 /* GET @path with the same patience; 0 = *ret_body is the caller's. Else as obtain_lease. */
 int obtain_get(struct obtain *o, const char *path, json_t **ret_body);
 /*

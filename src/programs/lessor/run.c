@@ -28,12 +28,13 @@ enum {
 };
 
 const struct option run_options[] = {
+        { "booking", "ID", "run in what `lessor book` promised, when it is time", 0, "@leases" },
         { "wait", "TIME", "wait at most so long, then exit 124 (default: for ever)", 0, "1m|10m|1h" },
         { "no-wait", NULL, "run now or exit 124" },
         { "visible", "HOW", "CUDA_VISIBLE_DEVICES for the command: auto, uuid, index, none", 0,
           "auto|uuid|index|none" },
         { "yield-signal", "SIG[:BACK]",
-          "cooperate: SIG tells the command to give its memory back, BACK (CONT) that it may have it again", 0,
+          "cooperate: SIG tells the command to give its memory back, BACK (CONT) that it may have it", 0,
           "USR1|USR2|HUP" },
         { "yield-hook", "URL", "cooperate: the same by a POST to http://127.0.0.1:PORT/PATH or unix:/SOCKET:/PATH" },
         { "if-down", "HOW", "lessord is away: wait (60 s), run without a lease, or fail", 0, "wait|run|fail" },
@@ -44,6 +45,7 @@ const struct option run_options[] = {
 const char run_more[] =
         "  lessor run --vram 12G --for 2h -- python3 train.py\n"
         "  lessor run --exclusive -- ./benchmark\n"
+        "  lessor run --booking L7 -- python3 train.py\n"
         "\n"
         "Without --vram and --exclusive it asks for what the program's earlier runs came to, or where none are known "
         "for all\n"
@@ -411,7 +413,7 @@ int verb_run_main(const struct verb *verb, int argc, char **argv)
         if (signals_init(&signals) < 0)
                 return verb_usage_error(verb, "cannot watch signals");
         code = obtain_init(&o, &ask, &signals, verb->name);
-        if (code == OBTAINED)
+        if (code == OBTAINED && ask.booking[0] == '\0')
                 code = cards_apply_constraint(&o, &ask);
         if (code == OBTAINED)
                 code = make_ready(&o, &child, command);

@@ -62,6 +62,14 @@ static const struct verb config_verbs[] = {
         { 0 },
 };
 
+static const struct verb book_verbs[] = {
+        { "book list", "[--json]", "what is booked, by whom, the next one first", json_options, book_list_more, false,
+          verb_book_list_main },
+        { "book cancel", "[--json] ID", "give a booking up", json_options, book_cancel_more, false,
+          verb_book_cancel_main, .operands = "@leases" },
+        { 0 },
+};
+
 const struct verb verbs[] = {
         { "run", "[OPTION]… [--] COMMAND [ARG]…", "wait for GPU memory, then run a command under the lease",
           run_options, run_more, true, verb_run_main, .shared = ask_options, .operands = "@command" },
@@ -104,6 +112,8 @@ const struct verb verbs[] = {
           clear_options, clear_more, false, verb_clear_main },
         { "resume", "[ID]", "give back what clear keeps free", no_options, resume_more, false, verb_resume_main,
           .operands = "@leases" },
+        { "book", "--at TIME --for SPAN --vram SIZE [OPTION]…", "have memory promised for a time to come; list, cancel",
+          book_options, book_more, false, verb_book_main, .sub = book_verbs },
         { "costs", "[--json]", "what it took to take memory back, measured", json_options, costs_more, false,
           verb_costs_main },
         { "limits", "[--user NAME] [--json]", "what you may have at once, and have", limits_options, limits_more, false,
