@@ -123,6 +123,8 @@ void turn_watch_processes(struct daemon *d, enum end_reason end);
 /* ---- pace.c ---- */
 /* Does anybody wait for memory, or memory for somebody? */
 bool pace_somebody_waits(const struct world *world);
+/* Is there anybody for whom a look that was ordered decides something? */
+bool pace_an_answer_is_awaited(const struct world *world);
 bool pace_has_leases(const struct world *world);
 /* After a turn: how often to look, and whether the seconds tick. */
 void pace_set(struct daemon *d);

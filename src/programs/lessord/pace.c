@@ -27,6 +27,15 @@ bool pace_somebody_waits(const struct world *w)
         return false;
 }
 
+/* Who is parked waits for room, hours maybe: no reason to look all the time, but what was looked for is wanted at once. */
+bool pace_an_answer_is_awaited(const struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && w->leases[i].state == LEASE_PARKED && !ref_is_none(w->leases[i].entry))
+                        return true;
+        return pace_somebody_waits(w);
+}
+
 bool pace_has_leases(const struct world *w)
 {
         for (uint32_t i = 0; i < w->n_leases; i++)

@@ -105,7 +105,7 @@ void daemon_submit(struct daemon *d, const struct input *input)
 
 void daemon_submit_patiently(struct daemon *d, const struct input *input)
 {
-        bool can_wait = (d->inputs.n == 0 || d->inputs_can_wait) && !pace_somebody_waits(d->world);
+        bool can_wait = (d->inputs.n == 0 || d->inputs_can_wait) && !pace_an_answer_is_awaited(d->world);
 
         if (!collect(d, input))
                 return;
