@@ -52,7 +52,7 @@ struct action {
         uint64_t bytes;          /* of the lease, or of the stranger */
         struct identity process; /* the stranger, the misplaced process, or the hands' target */
         uint64_t limit_bytes;    /* of HAND_RESTORE: the device may not use more than this before */
-        uint64_t wait_ms;        /* of HAND_LOCK: how long it may take; of READ: look so much later */
+        uint64_t wait_ms;        /* of HAND_LOCK: how long it may take; of READ: so long after the last one */
         bool no_stop;            /* of HAND_CHECKPOINT: it will not be stopped */
         uint64_t cgroup_id;      /* of an order to the hands: the lease's own cgroup, or 0 */
         struct reason why;

@@ -55,8 +55,9 @@ void looks_order(struct daemon *d, uint32_t device, uint64_t wait_ms)
                 look(d, device, now);
                 return;
         }
-        uint64_t due = now + wait_ms, least = l->last_ms[device] + LOOKS_APART_MS;
-        due = due > least ? due : least;
+        uint64_t apart_ms = wait_ms > LOOKS_APART_MS ? wait_ms : LOOKS_APART_MS;
+        uint64_t due = l->last_ms[device] + apart_ms;
+        due = due > now ? due : now;
         if (l->due_ms[device] != 0 && l->due_ms[device] <= due)
                 return;
         l->due_ms[device] = due;

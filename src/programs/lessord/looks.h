@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Looks that the core ordered for later: while memory moves it asks to be told every few ms. One a device at a time, and no closer
- * together than LOOKS_APART_MS; what is due first counts.
+ * Looks that the core ordered one after another: while memory moves it asks to be told every few ms. The first one is at once: what
+ * was waited for is mostly there. One a device at a time, no closer together than LOOKS_APART_MS; what is due first counts.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +21,6 @@ struct looks {
 };
 
 void looks_start(struct daemon *d);
-/* ACTION_READ: at once, or in @wait_ms. */
+/* ACTION_READ: at once, or @wait_ms after the last one. */
 void looks_order(struct daemon *d, uint32_t device, uint64_t wait_ms);
 void looks_stop(struct daemon *d);
