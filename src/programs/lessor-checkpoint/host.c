@@ -14,7 +14,14 @@
 #include "base/log.h"
 #include "base/number.h"
 
-enum { STATUS_MAX = 8192, KIB = 1024, LOOK_MS = 2, OOM_NEVER = -1000, OOM_WITHOUT_RIGHTS = 0 };
+enum {
+        STATUS_MAX = 8192,
+        KIB = 1024,
+        LOOK_FIRST_US = 50,
+        LOOK_MOST_US = 2000,
+        OOM_NEVER = -1000,
+        OOM_WITHOUT_RIGHTS = 0
+};
 
 /* A file of /proc/PID; bytes read, or -1. */
 static ssize_t read_proc(uint32_t pid, const char *name, char *buf, size_t size)
@@ -89,10 +96,11 @@ bool host_wait_stopped(uint32_t pid, bool stopped, uint32_t wait_ms)
 {
         uint64_t end_ms = clock_now_ms() + wait_ms;
 
-        while (is_stopped(pid) != stopped) {
+        /* Mostly it is so at once, and somebody waits for its memory. */
+        for (long us = LOOK_FIRST_US; is_stopped(pid) != stopped; us = us < LOOK_MOST_US / 2 ? 2 * us : LOOK_MOST_US) {
                 if (clock_now_ms() >= end_ms)
                         return false;
-                (void) poll(NULL, 0, LOOK_MS);
+                (void) ppoll(NULL, 0, &(struct timespec){ .tv_nsec = us * 1000 }, NULL);
         }
         return true;
 }
