@@ -56,6 +56,8 @@ void book_input(struct trial *t, const struct input *input)
                 t->fresh_before[c] = t->cards[c].said.fresh;
         if (input->kind == INPUT_REQUEST)
                 t->sent = input->request;
+        if (input->kind == INPUT_PARK)
+                t->sent_park = input->park;
         if (input->kind == INPUT_DEVICE)
                 for (uint32_t c = 0; c < t->n_cards; c++)
                         if (strcmp(t->cards[c].uuid, input->device.uuid) == 0)
@@ -79,7 +81,8 @@ static void come_along(struct trial *t, struct book *b, uint64_t lease_id)
 
         for (uint32_t p = 0; p < t->n_procs; p++)
                 if (t->procs[p].used && t->procs[p].client == NOBODY && t->procs[p].uid == b->uid &&
-                    (p == root || t->procs[p].parent == root))
+                    (p == root || (t->procs[p].n_ancestors > 0 &&
+                                   identity_equal(t->procs[p].ancestors[0], t->procs[root].identity))))
                         t->procs[p].client = b->client;
         for (uint32_t c = 0; c < t->n_cards; c++)
                 for (uint32_t i = 0; i < t->cards[c].said.n_rows; i++) {
@@ -142,15 +145,34 @@ static void granted(struct trial *t, const struct action *a, struct book *b)
         b->slot_end_ms = b->slot_ms ? t->now_ms + b->slot_ms : 0;
         t->granted[a->device] = true;
         t->count.grants++;
+        b->backfill = a->why.rule >= RULE_ENDS_IN_TIME && a->why.rule <= RULE_LEDGER_SET_ASIDE;
         t->count.backfills += a->why.rule >= RULE_ENDS_IN_TIME && a->why.rule <= RULE_LEDGER_SET_ASIDE;
         t->count.passes += a->why.rule == RULE_PASSES_HEAD;
         if (a->why.rule == RULE_ADOPTED && b->client != NOBODY)
                 come_along(t, b, a->lease_id);
 }
 
+static void waits(const struct trial *t, const struct action *a, struct book *b)
+{
+        bool for_device = a->why.rule == RULE_NO_USABLE_DEVICE || a->why.rule == RULE_READING_STALE ||
+                          a->why.rule == RULE_READING_UNSETTLED || a->why.rule == RULE_ABOVE_CEILING;
+
+        if (for_device)
+                b->waits_since_ms = 0;
+        else if (b->waits_since_ms == 0)
+                b->waits_since_ms = t->now_ms;
+}
+
+void book_nobody_waited(struct trial *t, uint64_t ms)
+{
+        for (uint64_t id = 1; id <= t->last_lease_id; id++)
+                if (t->books[id].waits_since_ms != 0)
+                        t->books[id].waits_since_ms += ms;
+}
+
 static void ended(struct trial *t, const struct action *a, struct book *b)
 {
-        if (b->life >= LIFE_GRANTED)
+        if (b->life >= LIFE_GRANTED && a->why.end != END_WORKERS_GONE) /* those were not there at the last look */
                 book_changed(t, b->device);
         if (a->why.end == END_UNADOPTED)
                 let_go(t, b, a->lease_id);
@@ -165,7 +187,7 @@ static void returned(struct trial *t, struct book *b)
 {
         t->count.thaws += b->parked == PARKED_BACK;
         if (b->parked == PARKED_BACK && b->slot_end_ms != 0)
-                b->slot_end_ms += t->now_ms - b->parked_ms;
+                b->slot_end_ms += t->now_ms - b->slot_stands_ms;
         b->parked = PARKED_NOT;
 }
 
@@ -180,6 +202,8 @@ static void changed(struct trial *t, struct book *b)
         if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
                 return;
         bool extends = c->what & CHANGE_EXTEND;
+        if (!extends)
+                b->slot_stands_ms = t->now_ms;
         uint64_t from_ms = extends ? u64_max(b->slot_end_ms, t->now_ms) : t->now_ms;
         if (b->life == LIFE_WAITS)
                 b->slot_ms = extends ? b->slot_ms + c->slot_ms : c->slot_ms;
@@ -191,6 +215,7 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
 {
         switch ((unsigned) a->kind) {
         case ACTION_ASKED:
+                check_asked(t, a);
                 b->parked = PARKED_ASKED;
                 b->asked_ms = t->now_ms;
                 b->way = (uint8_t) a->why.limit;
@@ -198,11 +223,13 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 break;
         case ACTION_PARKED:
                 b->parked = PARKED_OUT;
-                b->parked_ms = t->now_ms;
+                b->parked_ms = b->slot_stands_ms = t->now_ms;
                 b->fits_since_ms = 0;
                 t->count.parks++;
                 break;
         case ACTION_THAWING:
+                check_thawing(t, a);
+                b->by_person = false;
                 b->parked = PARKED_BACK;
                 b->back_ms = t->now_ms;
                 t->granted[b->device] = true;
@@ -211,12 +238,28 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 returned(t, b);
                 break;
         case ACTION_STUCK:
+                check_stuck(t, a);
                 b->parked = PARKED_STUCK;
                 t->count.stuck++;
                 break;
         }
         if (a->kind == ACTION_THAWED)
                 book_changed(t, b->device);
+}
+
+/* Parks by a person: his word, and what takes it back. */
+static void person_said(struct trial *t, struct book *b)
+{
+        const struct park_call *call = &t->sent_park;
+
+        if (call->uid != b->uid && !call->is_admin)
+                trial_break(t, "somebody else's word counts for a lease of %u", b->uid);
+        if (call->what == PARK_CALL_PARK) {
+                b->by_person = true;
+                b->until_ms = call->for_ms != 0 ? t->now_ms + call->for_ms : 0;
+        }
+        if (call->what == PARK_CALL_THAW || call->what == PARK_CALL_REHEARSE)
+                b->by_person = false;
 }
 
 static void in_order(struct trial *t, const struct action *a, const struct book *b)
@@ -243,6 +286,10 @@ void book_action(struct trial *t, const struct action *a)
         }
         if (b && a->why.rule == RULE_STEPPED_ASIDE)
                 b->stepped_aside = true;
+        if (b && (a->kind == ACTION_QUEUED || a->kind == ACTION_WAITING))
+                waits(t, a, b);
+        if (b && a->token != 0 && a->token == t->sent_park.token && a->kind != ACTION_REFUSED)
+                person_said(t, b);
         if (b && a->why.rule == RULE_PARK_UNDONE)
                 t->count.undone++;
         switch ((enum action_kind) a->kind) {
@@ -279,6 +326,11 @@ void book_action(struct trial *t, const struct action *a)
                 break;
         case ACTION_PLAN:
                 t->count.plans += a->why.rule == RULE_PLAN_BEGAN;
+                if (a->why.rule == RULE_PLAN_BEGAN)
+                        check_plan_began(t, a);
+                break;
+        case ACTION_STRANGER:
+                check_stranger(t, a);
                 break;
         case ACTION_READ:
                 if (a->device >= t->n_cards)
@@ -291,7 +343,6 @@ void book_action(struct trial *t, const struct action *a)
         case ACTION_ORPHANED:
         case ACTION_WARNING:
         case ACTION_DEVICE:
-        case ACTION_STRANGER:
         case ACTION_EYES:
         case ACTION_RESTARTED:
         case ACTION_KIND_N:

@@ -170,6 +170,14 @@ void card_look_arrives(struct trial *t, uint32_t l)
         }
         t->count.readings++;
         (void) daemon_submit(t, &input);
+        for (uint32_t i = 0; i < t->n_procs; i++)
+                if (t->procs[i].card == look->card)
+                        t->procs[i].listed = false;
+        for (uint32_t i = 0; i < look->n_rows && t->up; i++) {
+                uint32_t p = proc_find(t, look->said[i].identity);
+                if (p != NOBODY)
+                        t->procs[p].listed = look->rows[i].identity.start_ticks != 0;
+        }
 }
 
 void card_tell(struct trial *t, uint32_t c)
@@ -190,7 +198,10 @@ void card_tell(struct trial *t, uint32_t c)
 /* The eyes look by themselves where something changed; an exit they watched makes them look at once. */
 void card_sweep(struct trial *t)
 {
-        for (uint32_t c = 0; c < t->n_cards; c++)
-                if (t->cards[c].dirty || card_used_bytes(t, c) != t->cards[c].said.used_bytes)
+        for (uint32_t c = 0; c < t->n_cards; c++) {
+                const struct said *said = &t->cards[c].said;
+                if (t->cards[c].dirty || !said->used_known || !said->per_process || !said->settled ||
+                    card_used_bytes(t, c) != said->used_bytes)
                         card_look(t, c);
+        }
 }

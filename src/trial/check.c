@@ -11,6 +11,20 @@ enum { WORLD_CHECK_EVERY = 16 };
 
 /* ---- a grant ---- */
 
+/* How long those that came before @b said that they would run, where it may run, from when it came. */
+static uint64_t declared_ahead_ms(const struct trial *t, const struct book *b, uint64_t devices)
+{
+        uint64_t longest = 0;
+
+        for (uint64_t id = 1; id <= t->last_lease_id; id++) {
+                const struct book *other = &t->books[id];
+                if (other->granted_ms != 0 && other->arrived_ms < b->arrived_ms &&
+                    (devices & (UINT64_C(1) << other->device)))
+                        longest = u64_max(longest, u64_sub0(other->slot_end_ms, b->arrived_ms));
+        }
+        return longest;
+}
+
 /* I11: somebody of 2 to 4 waits beyond every reason, and something that came later begins. */
 static void check_waits(struct trial *t, const struct action *a, const struct book *later)
 {
@@ -28,8 +42,10 @@ static void check_waits(struct trial *t, const struct action *a, const struct bo
                         continue;
                 uint64_t bound = MINUTES(30) + SECONDS(600) * u64_sub0(l->priority, PRIORITY_INTERACTIVE) +
                                  2 * t->config.immune_max_ms;
-                if (t->now_ms - b->arrived_ms > bound && later->arrived_ms > b->arrived_ms + bound &&
-                    e->demand_bytes <= a->bytes)
+                if (b->waits_since_ms == 0 || t->now_ms - b->waits_since_ms <= bound ||
+                    later->arrived_ms <= b->waits_since_ms + MINUTES(30) || e->demand_bytes > a->bytes)
+                        continue;
+                if (t->now_ms - b->waits_since_ms > bound + declared_ahead_ms(t, b, e->devices))
                         trial_break(t,
                                     "I11: L%" PRIu64 " came %" PRIu64 " s after L%" PRIu64
                                     ", which wants no more, and begins before it (%s)",

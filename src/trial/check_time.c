@@ -40,7 +40,7 @@ static bool may_return(struct trial *t, const struct book *b, const struct lease
 
         for (unsigned i = 0; i < l->park.n_returns && i < RETURNS_KEPT; i++)
                 n_returns += l->park.returns_ms[i] >= hour_ago;
-        if (held || card->lost || !t->eyes_open || !t->hands_up || n_returns >= t->config.returns_max ||
+        if (held || l->park.idle || card->lost || !t->eyes_open || !t->hands_up || n_returns >= t->config.returns_max ||
             t->now_ms - card->foreign_grew_ms < BACK_OFF_MS || t->degraded)
                 return false;
         if ((b->blocked_ms != 0 && t->now_ms - b->blocked_ms < BACK_OFF_MS) || t->now_ms < l->park.again_ms ||

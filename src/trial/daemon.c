@@ -62,12 +62,13 @@ static void go_down(struct trial *t)
         bool power = t->cut == FAULT_POWER_LOST;
 
         t->up = false;
+        t->went_down_ms = t->now_ms;
         t->eyes_open = false;
         t->rebooted = t->rebooted || power;
         t->cut = FAULT_N;
         memset(t->looks, 0, sizeof(t->looks));
         for (uint32_t p = 0; p < t->n_procs; p++)
-                t->procs[p].told = false;
+                t->procs[p].told = t->procs[p].listed = false;
         if (power) {
                 t->count.power_cuts++;
                 hands_power_cut(t);
@@ -221,6 +222,13 @@ static bool is_alive(const struct trial *t, struct identity identity)
         return p != NOBODY && t->procs[p].alive;
 }
 
+void daemon_tell_config(struct trial *t)
+{
+        struct input input = { .kind = INPUT_CONFIG, .config = t->config };
+
+        (void) daemon_submit(t, &input);
+}
+
 /* What lessord watches by pidfds, whoever told it of them: who owns a lease, and what runs under it. */
 void daemon_watch_owners(struct trial *t)
 {
@@ -294,11 +302,13 @@ void daemon_start(struct trial *t, bool first)
                 journal_begin(t);
         } else {
                 t->count.restarts++;
+                book_nobody_waited(t, t->now_ms - t->went_down_ms);
                 journal_restore(t);
                 check_restored(t);
                 journal_begin(t);
                 trial_say(t, "lessord is back");
                 tell_restart(t);
+                daemon_tell_config(t); /* it may have changed while nobody read it */
                 daemon_watch_owners(t);
         }
         tell_eyes(t);

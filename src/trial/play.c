@@ -7,7 +7,7 @@
 #include <string.h>
 #include "trial/trial.h"
 
-enum { SWEEP_MS = 15000, LONG_TICK_MS = 30000, DRAIN_HOURS = 14, AT_ONCE_MS = 1000, LAST_MINUTES = 5 };
+enum { SWEEP_MS = 15000, LONG_TICK_MS = 30000, DRAIN_HOURS = 14, AT_ONCE_MS = 1000, LAST_MINUTES = 3 };
 
 static void unquiet(struct trial *t)
 {
@@ -113,7 +113,7 @@ static void eyes_back(struct trial *t, const struct timer *timer)
                 return;
         t->eyes_open = true;
         for (uint32_t p = 0; p < t->n_procs; p++)
-                t->procs[p].told = false;
+                t->procs[p].told = t->procs[p].listed = false;
         for (uint32_t c = 0; c < t->n_cards; c++) {
                 t->cards[c].said.fresh = false;
                 t->cards[c].said.changed_ms = t->now_ms;
@@ -156,11 +156,8 @@ static void host_back(struct trial *t)
 
 static void configure(struct trial *t, const struct event *e)
 {
-        struct input input = { .kind = INPUT_CONFIG };
-
         t->config.ledger_cap_bytes = e->arg[0];
-        input.config = t->config;
-        (void) daemon_submit(t, &input);
+        daemon_tell_config(t);
         if (e->arg[1] == 0)
                 return;
         t->host.checkpoint = CHECKPOINT_NO_HANDS;
@@ -172,8 +169,10 @@ static void suspend(struct trial *t, const struct event *e)
 {
         struct random r = random_of(t->script->seed, 15, e->at_ms);
 
-        if (fault_strikes(&t->faults, FAULT_SUSPENDED, &r))
-                t->now_ms += e->arg[0];
+        if (!fault_strikes(&t->faults, FAULT_SUSPENDED, &r))
+                return;
+        t->now_ms += e->arg[0];
+        book_nobody_waited(t, e->arg[0]);
 }
 
 static void some_process_dies(struct trial *t, uint32_t c)
@@ -482,9 +481,9 @@ static void send_home(struct trial *t)
 
 static void live(struct trial *t)
 {
-        uint64_t tick_ms = t->now_ms + 1000, home_ms = 0;
+        uint64_t tick_ms = t->now_ms + 1000, home_ms = 0, over_ms = t->end_ms;
 
-        while (t->now_ms < t->end_ms + MINUTES(LAST_MINUTES) || !is_over(t)) {
+        while (t->now_ms < u64_max(over_ms, t->unquiet_ms) + MINUTES(LAST_MINUTES)) {
                 const struct event *e = t->next_event < t->script->n_events ? &t->script->events[t->next_event] : NULL;
                 uint64_t event_ms = e ? TRIAL_START_MS + e->at_ms : UINT64_MAX;
                 uint64_t next_ms = u64_min(u64_min(event_ms, timer_next_ms(t)), tick_ms);
@@ -506,6 +505,8 @@ static void live(struct trial *t)
                         continue;
                 if (!t->faults.quiet)
                         go_quiet(t);
+                if (!is_over(t))
+                        over_ms = t->now_ms;
                 if (t->now_ms >= home_ms) {
                         home_ms = t->now_ms + MINUTES(1);
                         send_home(t);

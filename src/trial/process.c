@@ -16,7 +16,8 @@ void proc_forget_dead(struct trial *t)
 {
         for (uint32_t i = 0; i < t->n_procs; i++) {
                 struct proc *p = &t->procs[i];
-                if (p->used && !p->alive && t->now_ms - p->died_ms > FORGOTTEN_MS)
+                bool spoken_of = p->client != NOBODY && t->clients[p->client].phase != CLIENT_GONE;
+                if (p->used && !p->alive && !spoken_of && t->now_ms - p->died_ms > FORGOTTEN_MS)
                         p->used = false;
         }
 }
@@ -62,7 +63,12 @@ uint32_t proc_new(struct trial *t, uint32_t client, uint32_t uid, uint32_t card,
         p->client = client;
         p->uid = uid;
         p->card = card;
-        p->parent = parent;
+        for (uint32_t at = 0; parent != NOBODY && at < ANCESTORS_KEPT; at++) {
+                const struct proc *of = &t->procs[parent];
+                if (at > of->n_ancestors)
+                        break;
+                p->ancestors[p->n_ancestors++] = at == 0 ? of->identity : of->ancestors[at - 1];
+        }
         p->random = r;
         p->no_figure = random_one_in(&p->random, 60);
         p->ignores_term = fault_strikes(&t->faults, FAULT_IGNORES_TERM, &p->random);
@@ -166,10 +172,10 @@ void proc_facts(const struct trial *t, uint32_t i, struct process *ret)
         ret->identity = p->identity;
         ret->uid = p->uid;
         ret->cgroup_id = p->cgroup;
-        ret->ppid = p->parent == NOBODY ? 1 : t->procs[p->parent].identity.pid;
+        ret->ppid = p->n_ancestors == 0 ? 1 : p->ancestors[0].pid;
         ret->room_bytes = t->cgroup_room_bytes;
         ret->program = 1000 + (p->client == NOBODY ? 0 : t->clients[p->client].arg[ASK_CONSUMER]);
-        for (uint32_t at = p->parent; at != NOBODY && ret->n_ancestors < ANCESTORS_MAX; at = t->procs[at].parent)
-                ret->ancestors[ret->n_ancestors++] = t->procs[at].identity;
+        ret->n_ancestors = p->n_ancestors;
+        memcpy(ret->ancestors, p->ancestors, p->n_ancestors * sizeof(p->ancestors[0]));
         memcpy(ret->comm, "program", sizeof("program"));
 }

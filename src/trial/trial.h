@@ -38,6 +38,7 @@ enum {
         ORDERS_MAX = 512,
         TIMERS_MAX = 8192,
         LAGS_MAX = 64,
+        ANCESTORS_KEPT = 4,
         NOBODY = UINT32_MAX,
 };
 
@@ -58,6 +59,7 @@ struct proc {
         bool used, alive;
         bool told;     /* the eyes have named it to the daemon that runs now */
         bool end_told; /* and that it has ended */
+        bool listed;   /* by the reading before */
         bool graphics;
         bool no_figure; /* of those whose memory nobody can tell */
         bool is_owner;  /* a wrapper, with nothing on a card */
@@ -67,8 +69,9 @@ struct proc {
         bool misplaced;
         bool was_restored;
         struct identity identity;
-        uint32_t parent; /* index, or NOBODY */
-        uint32_t client; /* index, or NOBODY: a stranger */
+        uint32_t n_ancestors;
+        struct identity ancestors[ANCESTORS_KEPT]; /* parent first */
+        uint32_t client;                           /* index, or NOBODY: a stranger */
         uint32_t uid, card;
         uint64_t cgroup;
         uint64_t bytes;        /* on the card, unless it is away */
@@ -187,11 +190,12 @@ struct book {
         uint32_t client, uid, device;
         uint64_t bytes, arrived_ms, granted_ms, slot_ms, slot_end_ms;
         uint64_t asked_ms, parked_ms, until_ms, back_ms;
-        uint64_t blocked_ms; /* the last "could not be tried" */
+        uint64_t slot_stands_ms; /* since when its slot does not run */
+        uint64_t blocked_ms;     /* the last "could not be tried" */
         uint64_t failed_ms;
-        uint64_t charged_bytes; /* by the outcomes of its checkpoints */
-        uint64_t fits_since_ms; /* I9 */
-        uint64_t waits_priority;
+        uint64_t charged_bytes;  /* by the outcomes of its checkpoints */
+        uint64_t fits_since_ms;  /* I9 */
+        uint64_t waits_since_ms; /* for memory, not for a device that could be used at all */
 };
 
 enum timer_kind {
@@ -275,7 +279,7 @@ struct trial {
         bool degraded;
         bool rebooted;
         uint8_t cut; /* what becomes of the next write: enum fault, or FAULT_N */
-        uint64_t down_ms;
+        uint64_t down_ms, went_down_ms;
         uint64_t clock_ahead_ms; /* at its next start */
         uint64_t next_token;
         size_t n_snapshot, n_journal, n_before;
@@ -289,6 +293,7 @@ struct trial {
         const struct input *input; /* of this step */
         struct request sent;
         struct change sent_change;
+        struct park_call sent_park;
         bool granted[CARDS_MAX]; /* in this step */
         bool fresh_before[CARDS_MAX];
 
@@ -380,6 +385,7 @@ void daemon_tick(struct trial *t);
 void daemon_start(struct trial *t, bool first);
 void daemon_watch_owners(struct trial *t);
 void daemon_tell_host(struct trial *t);
+void daemon_tell_config(struct trial *t);
 void journal_begin(struct trial *t); /* a snapshot, nothing after it */
 void journal_add(struct trial *t, const uint8_t *input, size_t n);
 void journal_difference(struct trial *t, char *words, size_t n);
@@ -396,6 +402,7 @@ void book_action(struct trial *t, const struct action *a);
 void book_input(struct trial *t, const struct input *input);
 struct book *book_of(struct trial *t, uint64_t lease_id); /* NULL */
 void book_changed(struct trial *t, uint32_t card);
+void book_nobody_waited(struct trial *t, uint64_t ms); /* asleep, or nobody there: no time to have waited in */
 bool book_lives(const struct book *b);
 bool book_is_here(const struct book *b); /* counts on its device */
 
@@ -403,6 +410,11 @@ void check_step(struct trial *t); /* after every step that said something */
 void check_time(struct trial *t); /* as time passes: I9 */
 void check_grant(struct trial *t, const struct action *a);
 void check_order(struct trial *t, const struct action *a);
+void check_asked(struct trial *t, const struct action *a);
+void check_thawing(struct trial *t, const struct action *a);
+void check_stuck(struct trial *t, const struct action *a);
+void check_plan_began(struct trial *t, const struct action *a);
+void check_stranger(struct trial *t, const struct action *a);
 void check_restored(struct trial *t);
 void check_silent_tick(struct trial *t);
 void check_end(struct trial *t);
