@@ -4,12 +4,13 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 
 import pytest
 
-from lessor_fixtures import BUILD, MIB, NOBODY_LIKE_UIDS, SIMGPU, needs_root, until
+from lessor_fixtures import BUILD, MIB, NOBODY_LIKE_UIDS, SIMGPU, needs_root, programs_for_others, until
 from test_park_lessord import Scene, warden
 
 LESSOR = os.path.join(BUILD, "bin", "lessor")
@@ -182,6 +183,17 @@ def test_f05_all_processes_of_a_lease_are_restored_before_one_is_unlocked(wreck)
     assert {pid for pid, _ in calls} == {first_record, second_record}
     wreck.goes_on()
 
+    lock_by_hand(wreck, first_record, 200 * MIB)
+    lock_by_hand(wreck, second_record, 40 * MIB)
+    wreck.place.hog("270M")  # 242 MiB are free: room for one, not for the lease
+    until("the card has it", lambda: card_used(wreck) == 270 * MIB)
+    n = len(wreck.back_calls())
+    done = wreck.rescue("--thaw", "L1")
+    assert done.returncode == 1 and done.stderr.count("too little room") == 2 and "needs 240 MiB" in done.stderr, done
+    assert len(wreck.back_calls()) == n, "none of it is begun"
+    one = wreck.rescue("--thaw", str(second_record))
+    assert one.returncode == 0 and "1 more of L1 are still parked: `lessor rescue --thaw L1`" in one.stderr, one
+
 
 def lock_by_hand(wreck, pid, n_bytes):
     """Locked and checkpointed as a person with NVIDIA's tool would, and a record that says so."""
@@ -343,6 +355,38 @@ def test_root_does_not_write_in_a_users_folder_but_names_the_user(wreck):
     assert wreck.told()[own.pid]["standing"] == "parked"
     done = wreck.rescue("--thaw", str(own.pid))
     assert done.returncode == 125 and f"sudo -u '#{uid}' lessor rescue --folder {wreck.place.home}" in done.stderr, done
+
+
+@needs_root
+def test_folder_that_is_closed_to_a_user_says_so(wreck):
+    wreck.parked_and_wrecked()
+    others = programs_for_others(wreck.place)
+    shutil.copy(LESSOR, others)
+    os.chmod(os.path.join(others, "lessor"), 0o755)
+    os.chmod(wreck.place.dir, 0o755)
+    os.chmod(wreck.place.home, 0o755)  # the records themselves are for their owner only
+    done = subprocess.run([os.path.join(others, "lessor"), "rescue", "--folder", wreck.place.home], user=NOBODY_LIKE_UIDS[0],
+                          cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 125 and f"{wreck.folder} is closed to this user" in done.stderr, done
+
+
+# ---- where ----
+
+def test_folder_is_that_of_the_socket_or_of_the_session(wreck):
+    wreck.parked_and_wrecked()
+    by_socket = subprocess.run([LESSOR, "rescue", "--json"], env={**wreck.place.env, "LESSOR_SOCKET": wreck.place.socket},
+                               stdout=subprocess.PIPE, check=True, text=True)
+    assert [f["folder"] for f in json.loads(by_socket.stdout)["folders"]] == [wreck.folder]
+    runtime = os.path.join(wreck.place.dir, "run")
+    os.mkdir(runtime, 0o700)
+    os.symlink(wreck.place.home, os.path.join(runtime, "lessor"))
+    env = {k: v for k, v in wreck.place.env.items() if k != "LESSOR_SOCKET"} | {"XDG_RUNTIME_DIR": runtime}
+    of_session = subprocess.run([LESSOR, "rescue", "--json"], env=env, stdout=subprocess.PIPE, check=True, text=True)
+    told = json.loads(of_session.stdout)
+    assert [f["folder"] for f in told["folders"]] == [f"{runtime}/lessor/parked", "/run/lessor/parked"]
+    assert wreck.hog.pid in [p["pid"] for p in told["processes"]]
+    named = wreck.rescue("--folder", wreck.folder, "--json")
+    assert [f["folder"] for f in json.loads(named.stdout)["folders"]] == [wreck.folder], "also when the records are named"
 
 
 # ---- words ----

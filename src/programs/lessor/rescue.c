@@ -312,6 +312,24 @@ static bool is_kept(const struct rescue *r)
         return kept;
 }
 
+/* One process of a program with several was named: it may wait for the others for ever. */
+static void say_left(const struct typed *t, const struct rescue *r)
+{
+        char lease[LEASE_ID_TEXT_MAX];
+        uint64_t lease_id = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < r->n_items; i++)
+                if (r->items[i].wanted && r->items[i].pid == t->pid)
+                        lease_id = r->items[i].record.lease_id;
+        for (size_t i = 0; i < r->n_items; i++)
+                n += !r->items[i].wanted && r->items[i].standing == RESCUE_PARKED &&
+                     r->items[i].record.lease_id == lease_id;
+        if (lease_id != 0 && n > 0)
+                (void) fprintf(stderr, "lessor rescue: %zu more of %s are still parked: `lessor rescue --thaw %s`\n", n,
+                               lease_id_text(lease_id, lease), lease);
+}
+
 static int bring_back(const struct typed *t, struct rescue *r)
 {
         struct error err = { 0 };
@@ -331,6 +349,8 @@ static int bring_back(const struct typed *t, struct rescue *r)
                 (void) fprintf(stderr, "lessor rescue: %s\n", err.msg);
                 return LESSOR_EXIT_OWN;
         }
+        if (t->pid != 0)
+                say_left(t, r);
         for (size_t i = 0; i < r->n_items; i++)
                 if (r->items[i].wanted && r->items[i].end != RESCUE_BACK)
                         code = LESSOR_EXIT_REFUSED;

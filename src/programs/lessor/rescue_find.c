@@ -41,6 +41,8 @@ static int add_folder(struct rescue *r, const char *run_dir, struct error *err)
                 return no_room_for_path(err, run_dir);
         (void) snprintf(f->path, sizeof(f->path), "%s/parked", run_dir);
         int e = parked_open_to_read(f->path, &f->fd, err);
+        if (e == -EACCES)
+                return error_set(err, EACCES, "%s is closed to this user: it is for its owner, and root", f->path);
         if (e < 0 && e != -ENOENT)
                 return e;
         r->n_folders++;
