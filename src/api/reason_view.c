@@ -78,6 +78,8 @@ void reason_fields(struct fields *f, const struct reason *reason, uint64_t now_m
                 fields_value(f, "head_lease", view_lease_id(reason->head_lease_id));
         if (reason->start_ms != 0)
                 fields_u64(f, "starts_in_ms", reason->start_ms > now_ms ? reason->start_ms - now_ms : 0);
+        if (reason->earliest_ms != 0)
+                fields_u64(f, "earliest_in_ms", reason->earliest_ms > now_ms ? reason->earliest_ms - now_ms : 0);
         if (reason->n_blockers != 0) {
                 fields_u64(f, "n_blockers", reason->n_blockers);
                 fields_value(f, "blockers", view_blockers(reason, now_ms));

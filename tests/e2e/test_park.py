@@ -78,6 +78,31 @@ def test_filler_ends_for_an_interactive_program_and_is_started_again(place):
     assert filler.communicate(timeout=60)[1].count("is back at work") == 1
 
 
+def test_plan_that_would_not_do_says_of_each_in_the_way_why_it_stays(place):
+    place.hog("mine", "1900M", "--for", "1h")
+    place.holds(1900 * MIB)
+    place.hog("fill", "300M", "--filler")
+    place.holds(300 * MIB)
+    seen_using(place, "mine", 1900 * MIB)
+    seen_using(place, "fill", 300 * MIB)
+    status, plan = ask(place, "POST", "/api/plan", {"bytes": "1500M", "priority": 2})
+    assert status == 200 and plan["outcome"] == "wait" and plan["plan"] is None
+    blocker = plan["reason"]["blockers"][0]
+    assert (blocker["lease"], blocker["why_not"]) == ("L1", "no-way-out") and 0 < blocker["ends_in_ms"] <= 3600000
+    assert 0 < plan["reason"]["earliest_in_ms"] <= 3600000
+    assert "named no way out" in place.lessor("plan", "--vram", "1500M", "--priority", "2").stdout
+
+
+def test_F67_nothing_is_taken_back_for_what_can_never_fit(place):
+    place.hog("fill", "2500M", "--filler")
+    place.holds(2500 * MIB)
+    seen_using(place, "fill", 2500 * MIB)
+    refused = place.lessor("run", "--vram", "4G", "--priority", "2", "--", "true")
+    assert refused.returncode == 125 and "can never fit" in refused.stderr
+    told = [json.loads(line)["kind"] for line in place.lessor("events", "--lease", "L1", "--json").stdout.splitlines()]
+    assert "asked" not in told and place.lease("fill")["state"] == "active"
+
+
 def test_F15_command_that_ignores_sigterm_still_makes_room(place):
     deaf = ("import signal, subprocess, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
             f"subprocess.run([{SIMGPU!r}, 'hog', '--alloc', '2500M'])")
