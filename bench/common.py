@@ -7,6 +7,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -140,6 +141,35 @@ def place(conf="", card=("--gpus", "1", "--memory", "3G")):
             p.conf(conf)
         p.start()
         yield p
+    finally:
+        p.close()
+
+
+@contextlib.contextmanager
+def session(conf="", card=("--gpus", "1", "--memory", "3G")):
+    """The same, placed as a person's own session has it: what is for this boot alone (socket, records of parked processes) lies
+    in memory where there is such a place, the journal on the disk."""
+    from lessor_fixtures import LESSORD, SIMGPU, Place
+
+    class Session(Place):
+        def spawn_daemon(self, *options):
+            with open(os.path.join(self.dir, "lessord.err"), "ab") as err:
+                return subprocess.Popen([SIMGPU, "run", "--file", self.card, "--", LESSORD, *options], env=self.env,
+                                        stdin=subprocess.DEVNULL, stdout=err, stderr=err)
+
+    p = Session(*card)
+    try:
+        with tempfile.TemporaryDirectory(prefix="lessor-b-", dir="/dev/shm" if os.path.isdir("/dev/shm") else p.dir) as runtime:
+            p.env.update(XDG_RUNTIME_DIR=runtime, XDG_STATE_HOME=os.path.join(p.dir, "state"), XDG_CONFIG_HOME=p.dir)
+            p.home = os.path.join(p.dir, "lessor")
+            p.socket = os.path.join(runtime, "lessor", "lessor.sock")
+            if conf:
+                p.conf(conf)
+            try:
+                p.start()
+                yield p
+            finally:
+                p.close()
     finally:
         p.close()
 
