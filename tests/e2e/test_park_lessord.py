@@ -329,6 +329,48 @@ def test_F10_host_memory_below_its_reserve_parks_nobody(scene):
     assert scene.state("L1") == "active" and scene.records() == {}
 
 
+@pytest.fixture
+def memory_cgroup():
+    """A memory cgroup of one's own, of either hierarchy, and the file with its limit."""
+    for point, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        path = os.path.join(point, f"lessor-test-{os.getpid()}")
+        try:
+            os.mkdir(path)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(path, limit)):
+            yield path, os.path.join(path, limit)
+            until("it is empty", lambda: not read_text(os.path.join(path, "cgroup.procs")))
+            os.rmdir(path)
+            return
+        os.rmdir(path)
+    pytest.skip("no memory cgroup can be made here")
+
+
+def read_text(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def write_text(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(text))
+
+
+def test_F10_memory_cgroup_without_room_parks_nobody(memory_cgroup, scene):
+    folder, limit = memory_cgroup
+    scene.filler()
+    write_text(os.path.join(folder, "cgroup.procs"), scene.hog.pid)
+    write_text(limit, 100 * MIB)
+    until("it is known", lambda: any(
+        b.get("why_not") == "cgroup-limit" for b in scene.place.request(
+            "POST", "/api/plan", {"bytes": 400 * MIB, "priority": 2}).json["reason"]["blockers"]))
+    assert scene.state("L1") == "active" and scene.records() == {}
+    write_text(limit, 2000 * MIB)
+    scene.wait_state(scene.demand(), "granted")
+    scene.books_say_parked()
+
+
 def test_checkpoint_switched_off_parks_nobody(scene):
     scene.place.conf(CONF + "checkpoint = off\n")
     assert scene.place.request("POST", "/api/reload").status == 200

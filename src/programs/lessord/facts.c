@@ -196,6 +196,7 @@ static void on_timer(uv_timer_t *timer)
                         look_at_processes(d);
                 if (somebody_is_away(d))
                         records_find_running(d);
+                d->facts.calm = !busy;
                 (void) uv_timer_start(timer, on_timer, busy ? FACTS_BUSY_MS : FACTS_CALM_MS, 0);
         } else {
                 (void) uv_timer_start(timer, on_timer, FACTS_BUSY_MS, 0);
@@ -215,6 +216,14 @@ void facts_look_soon(struct daemon *d)
 {
         if (d->facts.started && !d->stopping)
                 (void) uv_timer_start(&d->facts.timer, on_timer, 0, 0);
+}
+
+void facts_leases_changed(struct daemon *d)
+{
+        if (!d->facts.started || !d->facts.calm || d->stopping)
+                return;
+        d->facts.calm = false;
+        (void) uv_timer_start(&d->facts.timer, on_timer, FACTS_BUSY_MS, 0);
 }
 
 void facts_stop(struct daemon *d)

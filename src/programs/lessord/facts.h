@@ -24,6 +24,7 @@ enum {
 struct facts {
         uv_timer_t timer;
         bool started, told_once;
+        bool calm; /* the next look is far away */
         struct host told; /* what the core was told last */
         struct host_limits limits;
         uint32_t next_process;
@@ -34,6 +35,8 @@ struct facts {
 void facts_start(struct daemon *d);
 /* The hands came or went, the driver, the configuration: the next look is now. */
 void facts_look_soon(struct daemon *d);
+/* A lease came or went: the next look is within a second. */
+void facts_leases_changed(struct daemon *d);
 /* An order of the hands ended so. */
 void facts_heard(struct daemon *d, enum warden_why why);
 /* struct process.room_bytes */

@@ -271,8 +271,10 @@ static void act(struct daemon *d)
         }
         if (d->api) /* not before the door is open (main.c) */
                 api_server_on_actions(d->api, b->items, b->n);
-        if (leases_changed) /* behind the answers: who is gone by now is found to be gone */
+        if (leases_changed) { /* behind the answers: who is gone by now is found to be gone */
                 turn_watch_processes(d, END_OWNER_EXITED);
+                facts_leases_changed(d);
+        }
         batch_reset(b);
 }
 
