@@ -152,13 +152,13 @@ static int take_yield_by(const json_t *value, struct lease_ask *ask, struct prob
 {
         static const char allowed[] = "a list of cooperate, checkpoint, release, restart, kill; or text with commas";
         static const char cure[] = "leave it out if it may not be taken back at all";
-        uint8_t mask = 0;
+        struct ways_out ways = { 0 };
         uint32_t bad_at;
 
         if (json_is_string(value)) {
-                if (!ways_out_parse(json_string_value(value), &mask, &bad_at))
+                if (!ways_out_parse_declared(json_string_value(value), &ways, &bad_at))
                         return take_refuse(p, "yield_by", value, allowed, cure);
-                ask->request.ways.named = mask;
+                ask->request.ways = ways;
                 return 0;
         }
         if (!json_is_array(value))
@@ -168,13 +168,11 @@ static int take_yield_by(const json_t *value, struct lease_ask *ask, struct prob
         json_t *word;
         json_array_foreach(value, i, word)
         {
-                uint8_t bit = 0;
                 if (!json_is_string(word) || strchr(json_string_value(word), ',') ||
-                    !ways_out_parse(json_string_value(word), &bit, &bad_at))
+                    !ways_out_parse_declared(json_string_value(word), &ways, &bad_at))
                         return take_refuse(p, "yield_by", value, allowed, cure);
-                mask |= bit;
         }
-        ask->request.ways.named = mask;
+        ask->request.ways = ways;
         return 0;
 }
 

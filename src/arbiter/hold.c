@@ -8,7 +8,7 @@
 #include "arbiter/rank.h"
 #include "base/number.h"
 
-enum { MEMBERS_ROOM = 64 };
+enum { MEMBERS_ROOM = 64, HANDS_LATE_MS = 20000 };
 
 /* Somebody waits for memory of that device: who is held there may be what gives it back, so it is let go. */
 static bool is_wanted(const struct world *w, uint32_t device)
@@ -52,7 +52,8 @@ static void begin(struct world *w, struct lease *lease, const struct lease *for_
         lease->park.way = WAY_OUT_CHECKPOINT;
         lease->park.for_lease_id = for_whom->id;
         lease->park.started_ms = lease->park.step_ms = w->now_ms;
-        lease->park.deadline_ms = 0;
+        lease->park.deadline_ms = w->now_ms + w->config.lock_ms + HANDS_LATE_MS;
+        lease->park.told = false;
         for
                 each_member(w, lease, p)
                 {
@@ -68,6 +69,7 @@ void hold_let_go(struct world *w, struct lease *lease, struct actions *out)
 
         lease->park.step = PARK_UNLOCKING;
         lease->park.step_ms = w->now_ms;
+        lease->park.deadline_ms = w->now_ms + HANDS_LATE_MS;
         for
                 each_member(w, lease, p) if (p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
@@ -84,6 +86,7 @@ void hold_went_on(struct world *w, struct lease *lease, struct actions *out)
                 return;
         if (lease->park.step == PARK_HOLDING) {
                 lease->park.step = PARK_HELD_HERE;
+                lease->park.deadline_ms = 0;
                 lease->park.step_ms = w->now_ms;
                 park_say(w, lease, ACTION_PARKED, RULE_HELD, WAY_OUT_CHECKPOINT, out);
                 return;
@@ -95,6 +98,7 @@ void hold_went_on(struct world *w, struct lease *lease, struct actions *out)
         park_say(w, lease, ACTION_THAWED, RULE_LET_GO, WAY_OUT_CHECKPOINT, out);
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         lease->park.step = PARK_NONE;
+        lease->park.deadline_ms = 0;
         lease->park.for_lease_id = 0;
         if (lease->owner_gone)
                 life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);

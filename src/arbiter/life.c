@@ -118,6 +118,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         lease->ended_ms = w->now_ms;
         learn_end(w, lease, end); /* not only once it has drained: its next run may follow at once */
         life_change_state(w, lease, LEASE_EVENT_END);
+        park_forget(w, lease); /* wherever it was on its way to, it arrives nowhere any more */
 
         uint32_t device = lease->device;
         if (end == END_UNADOPTED)

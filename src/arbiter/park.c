@@ -2,6 +2,7 @@
 #include <assert.h>
 #include "arbiter/park.h"
 #include "arbiter/actions.h"
+#include "arbiter/admit.h"
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
 #include "arbiter/ending.h"
@@ -244,7 +245,8 @@ static void is_out(struct world *w, struct lease *lease, struct actions *out)
         k->parked_ms = w->now_ms;
         k->out_ms = w->now_ms - k->started_ms;
         k->planned_bytes = 0;
-        k->strikes[k->way] = 0;
+        if (k->way != WAY_OUT_COOPERATE) /* of that one only what it kept until its return is a success */
+                k->strikes[k->way] = 0;
         life_change_state(w, lease, LEASE_EVENT_PARK);
         park_reserve(w, lease, 0);
         count_as_held(w, lease, false);
@@ -298,7 +300,7 @@ static void checkpoint_members(struct world *w, struct lease *lease, struct acti
 /* Is anybody still waiting for it? A person's park is for itself. */
 static bool is_still_wanted(struct world *w, const struct lease *lease)
 {
-        return lease->park.cause != PARK_FOR_PLAN || plan_of_victim(w, lease) != NULL;
+        return lease->park.cause != PARK_FOR_PLAN || lease->park.broke_promise || plan_of_victim(w, lease) != NULL;
 }
 
 /* All that is known of its members, after one of them came a step further. */
@@ -524,6 +526,8 @@ static void is_back(struct world *w, struct lease *lease, struct actions *out)
 
         for
                 each_member(w, lease, p) member_leave(w, lease, p);
+        if (k->way == WAY_OUT_COOPERATE && !k->broke_promise)
+                k->strikes[k->way] = 0;
         k->back_ms = w->now_ms - k->started_ms;
         cost_learn_back(w, lease, (enum way_out_kind) k->way, k->back_ms);
         if (k->way == WAY_OUT_CHECKPOINT)
@@ -656,6 +660,8 @@ static void on_locked(struct world *w, struct lease *lease, struct process *p, c
                 life_change_state(w, lease, LEASE_EVENT_ASK); /* it came late, and it came */
         if (o->program != 0)
                 p->program = o->program;
+        if (lease->state == LEASE_STUCK && lease->park.step == PARK_HOLDING)
+                lease->park.step = PARK_UNDOING; /* too late to be held */
         if (lease->park.step == PARK_UNDOING)
                 undo_members(w, lease, out);
         else if (locked && lease->park.step == PARK_HOLDING)
@@ -845,6 +851,19 @@ static void watch_promise(struct world *w, struct lease *lease, const struct hol
         cost_learn_asked(w, lease, false);
         actions_add_lease(w, out, ACTION_WARNING, lease,
                           &(struct reason){ .rule = RULE_BROKE_PROMISE, .used_bytes = h->used_bytes });
+        uint8_t next;
+        k->failed_ways = WAY_OUT_BIT(WAY_OUT_COOPERATE);
+        if (reclaim_may_park(w, lease, k->failed_ways, &next) != RECLAIM_MAY)
+                return; /* it counts as what it is, and comes back when all of it fits */
+        struct entry *e = world_entry_get(w, lease->entry);
+        if (e)
+                admit_drop_entry(w, e);
+        k->used_bytes = h->used_bytes;
+        k->moved_bytes = 0;
+        k->started_ms = w->now_ms;
+        count_as_held(w, lease, true);
+        life_change_state(w, lease, LEASE_EVENT_ASK);
+        begin_way(w, lease, (enum way_out_kind) next, out);
 }
 
 static bool shows_it_back(const struct world *w, const struct lease *lease, const struct holder *h)
@@ -991,6 +1010,7 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
                 actions_read_soon(w, out, lease->device);
                 break;
         case PARK_LOCKING:
+        case PARK_HOLDING:
         case PARK_RESTORING:
         case PARK_UNLOCKING:
         case PARK_UNDOING:

@@ -31,7 +31,13 @@ static void refuse(struct world *w, const struct park_call *c, const struct leas
 static void accept(struct world *w, const struct park_call *c, const struct lease *lease, enum rule rule,
                    struct actions *out)
 {
-        actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = (uint16_t) rule })->token = c->token;
+        actions_add_lease(w, out, ACTION_CHANGED, lease,
+                          &(struct reason){ .rule = (uint16_t) rule,
+                                            .limit = lease->park.way,
+                                            .head_lease_id = lease->park.for_lease_id,
+                                            .used_bytes = lease->park.used_bytes,
+                                            .need_bytes = lease->park.charged_bytes })
+                ->token = c->token;
 }
 
 /* By a person, no matter how important it is and whether it works: its owner may. A way out that breaks work is used where
@@ -64,6 +70,7 @@ static void call_park(struct world *w, const struct park_call *c, struct lease *
                 refuse(w, c, lease, RULE_CANNOT_PARK, no, out);
                 return;
         }
+        lease->park.way = way;
         accept(w, c, lease, RULE_ASKED, out);
         park_begin(w, lease, (enum way_out_kind) way, rehearse ? PARK_REHEARSAL : PARK_BY_PERSON, 0, c->uid, out);
         lease->park.until_ms = c->for_ms != 0 ? w->now_ms + c->for_ms : 0;
@@ -75,7 +82,7 @@ static void call_thaw(struct world *w, const struct park_call *c, struct lease *
                 refuse(w, c, lease, RULE_NOT_PARKED, 0, out);
                 return;
         }
-        accept(w, c, lease, RULE_THAW_BEGAN, out);
+        accept(w, c, lease, RULE_WANTS_BACK, out);
         struct entry *e = world_entry_get(w, lease->entry);
         if (e && lease->park.idle) /* asked for: as what it is, no longer as a filler */
                 admit_drop_entry(w, e);
@@ -110,12 +117,12 @@ static void call_idle(struct world *w, const struct park_call *c, struct lease *
         }
         world_holder_writing(w, h);
         h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
-        if (!idle && lease->park.step == PARK_OUT && lease->park.idle)
-                has_work_again(w, lease);
         h->idle_bytes = h->used_bytes;
         h->tells_idle = true;
         h->keep_alive_ms = idle ? c->keep_alive_ms : h->keep_alive_ms;
         world_holder_written(w, h);
+        if (!idle && lease->park.step == PARK_OUT && lease->park.idle)
+                has_work_again(w, lease); /* not before: it asks for sums */
         accept(w, c, lease, idle ? RULE_IDLE : RULE_BUSY, out);
 }
 
@@ -123,7 +130,7 @@ static void call_forgive(struct world *w, const struct park_call *c, struct leas
 {
         memset(lease->park.strikes, 0, sizeof(lease->park.strikes));
         lease->park.not_before_ms = 0;
-        accept(w, c, lease, RULE_LET_GO, out);
+        accept(w, c, lease, RULE_FORGIVEN, out);
 }
 
 void park_step(struct world *w, const struct park_call *c, struct actions *out)

@@ -40,6 +40,7 @@ struct search {
         struct room room;
         uint32_t n;
         uint32_t n_tried;   /* of these: only they are taken */
+        bool alone;         /* somebody has the device for himself: he has to go, whatever is free */
         bool short_of_room; /* somebody was not taken for want of host memory */
         struct candidate of[CANDIDATES_MAX];
 };
@@ -126,17 +127,20 @@ static enum reclaim_no can_checkpoint(const struct world *w, const struct holder
         return h->n_processes == 0 ? RECLAIM_NOT_THERE : RECLAIM_MAY;
 }
 
-/* Not breaking work first, then as declared: the order of the ways out is both. */
 static enum reclaim_no find_ways(struct world *w, const struct holder *h, const struct lease *lease, uint8_t not,
                                  uint8_t ways[WAY_OUT_N], uint8_t *ret_n)
 {
         uint8_t usable = lease ? ways_of_lease(w, lease) : ways_out_usable(&h->ways);
         enum reclaim_no no = RECLAIM_NO_WAY_OUT;
+        uint8_t in_order[WAY_OUT_N];
+
+        unsigned n = ways_out_in_order(lease ? &lease->ways : &h->ways, usable, in_order);
 
         *ret_n = 0;
-        for (uint8_t way = 0; way < WAY_OUT_N; way++) {
+        for (unsigned i = 0; i < n; i++) {
+                uint8_t way = in_order[i];
                 enum reclaim_no this_no = RECLAIM_MAY;
-                if (!(usable & WAY_OUT_BIT(way)) || (lease && way == WAY_OUT_RELEASE))
+                if (lease && way == WAY_OUT_RELEASE)
                         continue; /* a release is a tenant's: nobody knows how to ask a lease's program for it */
                 if (lease && lease->park.strikes[way] >= w->config.strikes_max)
                         this_no = RECLAIM_STRIKES;
@@ -373,10 +377,15 @@ static bool suffices(const struct search *s)
 {
         struct sums sums = s->base;
 
-        for (uint32_t i = 0; i < s->n_tried; i++)
-                if (s->of[i].taken)
-                        give_back(&sums, s->w, &s->of[i]);
-        return sums_fit(&sums, s->demand->bytes);
+        bool alone = s->alone;
+
+        for (uint32_t i = 0; i < s->n_tried; i++) {
+                if (!s->of[i].taken)
+                        continue;
+                give_back(&sums, s->w, &s->of[i]);
+                alone = alone && !s->w->holders[s->of[i].holder].exclusive;
+        }
+        return !alone && sums_fit(&sums, s->demand->bytes);
 }
 
 /* Who is idle goes deeper where its floor is all that is missing; work is never broken for that. */
@@ -525,6 +534,17 @@ static uint64_t owed_by_plans_bytes(struct world *w, const struct reclaim_demand
         return bytes;
 }
 
+/* An exclusive lease that is at work there: beside it nothing starts, however much is free. */
+static bool somebody_is_alone(struct world *w, uint32_t device)
+{
+        world_each_holder_on (w, i, device) {
+                const struct lease *lease = w->holders[i].exclusive ? lease_of(w, &w->holders[i]) : NULL;
+                if (lease && lease->state != LEASE_ASKING)
+                        return true;
+        }
+        return false;
+}
+
 /* ---- the answer ---- */
 
 static enum blocker_kind kind_of(const struct holder *h)
@@ -624,7 +644,8 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
         if (w->degraded || !device_is_usable(&w->devices[d->device]))
                 return;
         count_as_done(w, d, &s.base);
-        if (sums_fit(&s.base, d->bytes)) {
+        s.alone = somebody_is_alone(w, d->device);
+        if (!s.alone && sums_fit(&s.base, d->bytes)) {
                 ret->suffices = true;
                 return;
         }

@@ -48,6 +48,7 @@ static const uint8_t edges[LEASE_STATE_N][LEASE_EVENT_N] = {
         [LEASE_PARKED] = {
                 [LEASE_EVENT_END] = LEASE_DRAINING,
                 [LEASE_EVENT_OWNER_GONE] = LEASE_ORPHANED,
+                [LEASE_EVENT_ASK] = LEASE_ASKING, /* it took its memory again: the next way out */
                 [LEASE_EVENT_THAW] = LEASE_THAWING,
                 [LEASE_EVENT_STICK] = LEASE_STUCK,
         },

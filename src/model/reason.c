@@ -544,6 +544,9 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "the way out %s failed too often, and is not used any more until a person says so",
                     way_out_name((enum way_out_kind) r->limit));
                 break;
+        case RULE_FORGIVEN:
+                say(t, "its strikes are taken back: each of its ways out may be tried again");
+                break;
         case RULE_IDLE:
                 say(t, "its program says that it is idle");
                 break;
@@ -640,7 +643,7 @@ static enum family family_of(unsigned rule)
         case RULE_UNKILLABLE:
                 return FAMILY_LIFE;
         }
-        if (rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY)
+        if ((rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY) || rule == RULE_FORGIVEN)
                 return FAMILY_LIFE;
         if (rule > RULE_RESTARTED)
                 return FAMILY_REFUSAL;

@@ -116,6 +116,7 @@ enum rule {
         RULE_BOOKING_PAST,   /* refused: begins in the past, or without an end */
         RULE_BOOKING_TAKEN,  /* refused: what is booked at that time already leaves too little (free_bytes) */
         RULE_LIMIT_BOOKINGS, /* refused: limit */
+        RULE_FORGIVEN,       /* life: its strikes are taken back */
         RULE_WANTS_BACK,     /* waits: parked, and in the queue from now on */
         RULE_WAY_OUT_UNFIT,  /* refused: its program cannot survive this way out (limit) */
         RULE_N,

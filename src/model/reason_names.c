@@ -101,6 +101,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_BOOKING_PAST] = "booking-past",
         [RULE_BOOKING_TAKEN] = "booking-taken",
         [RULE_LIMIT_BOOKINGS] = "limit-bookings",
+        [RULE_FORGIVEN] = "forgiven",
         [RULE_WANTS_BACK] = "wants-back",
         [RULE_WAY_OUT_UNFIT] = "way-out-unfit",
 };

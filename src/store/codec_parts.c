@@ -6,7 +6,7 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 101 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
+_Static_assert(RULE_N == 102 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
                        INPUT_KIND_N == 19 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 18,
                "an enum that the journal keeps has changed");
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 && WAIT_KIND_N == 14 &&
@@ -26,6 +26,7 @@ CODEC_STRUCT(identity, IDENTITY_FIELDS, 16)
 #define WAYS_OUT_FIELDS(F, S)                                                                                          \
         F(S, BELOW8, named, 1U << WAY_OUT_N)                                                                           \
         F(S, BELOW8, proven, 1U << WAY_OUT_N)                                                                          \
+        F(S, SINCE, declared, (4, BELOW32, 1U << 15))                                                                  \
         F(S, U64S, floor_bytes, WAY_OUT_N)
 CODEC_STRUCT(ways_out, WAYS_OUT_FIELDS, 48)
 

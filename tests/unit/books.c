@@ -37,6 +37,7 @@ static void some_ways(struct ways_out *w, uint32_t seed)
 {
         w->named = (uint8_t) (seed % 32);
         w->proven = 2;
+        w->declared = (1U << 15) - 1;
         for (uint32_t i = 0; i < WAY_OUT_N; i++)
                 w->floor_bytes[i] = UINT64_MAX - seed - i;
 }

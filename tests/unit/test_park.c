@@ -1363,6 +1363,47 @@ static void hands_that_are_away_for_an_hour_do_not_fill_the_journal(void **state
         scene_end(&s);
 }
 
+static void broken_promise_is_followed_by_the_next_way_out(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE | CHECKPOINT });
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_yields(&s, f);
+        scene_tick_to_s(&s, 2);
+        assert_runs(&s, p2);
+        shows(&s, f, GiB(20));
+        scene_tick_to_s(&s, 60);
+        assert_true(scene_n_orders(&s, 0, HAND_LOCK) >= 1);
+        scene_end(&s);
+}
+
+static void small_one_beside_an_exclusive_filler_that_leaves_room(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint32_t x = scene_graphics(&s, card, MiB(900));
+        uint64_t f = scene_request(&s, (struct ask){ .bytes = GiB(10),
+                                                     .exclusive = true,
+                                                     .priority = 5,
+                                                     .uid = ALICE,
+                                                     .consumer = "f",
+                                                     .proven = CHECKPOINT });
+        assert_runs(&s, f);
+        scene_uses(&s, f, GiB(20));
+        scene_process_ends(&s, x); /* a display is switched off: 1 GiB is free, and nobody's */
+        uint64_t p2 = ask_2(&s, MiB(500));
+        scene_tick_to_s(&s, 3);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -1417,6 +1458,8 @@ int main(void)
                 cmocka_unit_test(rehearsal_gives_its_place_to_nobody_who_came_later),
                 cmocka_unit_test(slow_drain_of_a_victim_does_not_hold_the_plan_for_ever),
                 cmocka_unit_test(hands_that_are_away_for_an_hour_do_not_fill_the_journal),
+                cmocka_unit_test(broken_promise_is_followed_by_the_next_way_out),
+                cmocka_unit_test(small_one_beside_an_exclusive_filler_that_leaves_room),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

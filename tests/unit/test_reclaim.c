@@ -374,6 +374,35 @@ static void C9_host_memory_has_to_have_room_in_every_way(void **state)
         }
 }
 
+static void gentlest_way_out_is_tried_first_and_among_equals_as_they_were_declared(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *declared;
+                enum way_out_kind first;
+        } rows[] = {
+                { "cooperate,checkpoint", WAY_OUT_COOPERATE },
+                { "checkpoint,cooperate", WAY_OUT_CHECKPOINT },
+                { "restart,checkpoint,cooperate", WAY_OUT_CHECKPOINT },
+                { "kill,restart", WAY_OUT_KILL },
+                { "restart,kill", WAY_OUT_RESTART },
+                { "kill,restart,cooperate", WAY_OUT_COOPERATE },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct table t;
+                struct ways_out ways = { 0 };
+                uint32_t bad_at;
+                begin(&t, GiB(24));
+                assert_true(ways_out_parse_declared(rows[i].declared, &ways, &bad_at));
+                uint64_t id = works(&t, (struct ask){ .bytes = GiB(20), .priority = 5, .named = ways.named });
+                scene_lease(&t.s, id)->ways = ways;
+                long_after(&t);
+                assert_true(asks(&t, 2, GiB(10)));
+                assert_string_equal(way_out_name((enum way_out_kind) t.plan.steps[0].way), way_out_name(rows[i].first));
+                scene_end(&t.s);
+        }
+}
+
 static void C10_small_ones_that_fill_the_ledger_do_not_hide_the_plan_there_is(void **state)
 {
         (void) state;
@@ -588,6 +617,7 @@ int main(void)
                 cmocka_unit_test(C7_kill_is_immune_from_the_grant_and_restart_is_cheap),
                 cmocka_unit_test(C8_floor_stays_and_work_is_never_broken_for_it),
                 cmocka_unit_test(C9_host_memory_has_to_have_room_in_every_way),
+                cmocka_unit_test(gentlest_way_out_is_tried_first_and_among_equals_as_they_were_declared),
                 cmocka_unit_test(C10_small_ones_that_fill_the_ledger_do_not_hide_the_plan_there_is),
                 cmocka_unit_test(C11_victims_that_turned_out_unnecessary_are_dropped),
                 cmocka_unit_test(C12_debt_is_paid_first),
