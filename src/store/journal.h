@@ -154,7 +154,8 @@ int journal_commit(struct journal *j, struct error *err);
 void journal_discard(struct journal *j); /* forgets what is pending: the caller's world is ahead then, restore it */
 /*
  * A commit writes records and nothing else: one page, as a rule. The table of events is made from them later, by this, by
- * journal_snapshot(), or by a commit when far too many are behind; reading events does not depend on it.
+ * journal_snapshot(), or by a commit when far too many are behind; reading events does not depend on it. It also moves a long
+ * write-ahead log into the file, which waits for the disk: no commit should (the log of SQLite's, 8 MiB at most before one does).
  */
 int journal_tidy(struct journal *j, struct error *err);
 bool journal_wants_tidying(const struct journal *j);

@@ -124,7 +124,7 @@ int journal_index(struct journal *j, struct error *err)
 
 bool journal_wants_tidying(const struct journal *j)
 {
-        return j->last_seq >= j->event_seq + BEHIND_WANTED;
+        return j->last_seq >= j->event_seq + BEHIND_WANTED || journal_log_is_long(j);
 }
 
 bool journal_must_tidy(const struct journal *j)
@@ -155,6 +155,7 @@ int journal_tidy(struct journal *j, struct error *err)
                 return r;
         }
         j->event_seq = j->last_seq;
+        journal_log_tidy(j);
         return 0;
 }
 

@@ -271,6 +271,7 @@ static int file_configure(struct journal *j, struct error *err)
                 return error_set(err, EIO,
                                  "%s: no write-ahead log here (journal mode \"%s\"): is it a network file system?",
                                  j->path, mode);
+        journal_log_watch(j);
         r = sql_exec(j->db, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 8388608;", err);
         if (r < 0 || j->options.max_bytes == 0)
                 return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the files of the journal share: journal_open.c, journal_place.c, journal_upgrade.c, journal.c (writing),
- * journal_restore.c, journal_events.c, journal_verify.c. */
+ * journal_restore.c, journal_events.c, journal_log.c, journal_verify.c. */
 #include <sys/types.h>
 #include <time.h>
 #include "store/chain.h"
@@ -93,7 +93,8 @@ struct journal {
 
         uint64_t segment; /* the one we write; 0 = none yet */
         uint64_t segment_records;
-        bool in_doubt; /* a transaction failed at its end: look whether it is there before writing it again */
+        uint32_t log_pages; /* of the write-ahead log, that are not in the file yet */
+        bool in_doubt;      /* a transaction failed at its end: look whether it is there before writing it again */
 
         struct pending *pending;
         size_t n_pending;
@@ -125,6 +126,11 @@ void journal_place_note(struct journal *j);
 void journal_place_forget(struct journal *j);
 int journal_place_check(struct journal *j, struct error *err); /* before each write: -ENOENT, not what it was */
 bool journal_log_is_damaged(const char *path);
+
+/* journal_log.c */
+void journal_log_watch(struct journal *j);
+bool journal_log_is_long(const struct journal *j);
+void journal_log_tidy(struct journal *j);
 
 /* journal_upgrade.c */
 bool journal_format_is_readable(uint64_t format);
