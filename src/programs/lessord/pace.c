@@ -53,6 +53,26 @@ static uint64_t wanted_interval_ms(const struct daemon *d)
 
 /* ---- ticks ---- */
 
+/* Somebody waits for each step of that, and the journal can be tidied later: it is over soon. */
+static bool memory_moves(const struct world *w)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0 && (w->leases[i].state == LEASE_ASKING || w->leases[i].state == LEASE_THAWING))
+                        return true;
+        return false;
+}
+
+static bool tidy(struct daemon *d)
+{
+        if (!d->tidying_is_late || d->inputs.n != 0 || writer_is_busy(d->writer) || memory_moves(d->world))
+                return false;
+        d->tidying_is_late = false;
+        if (!journal_wants_tidying(d->journal))
+                return false;
+        writer_order(d->writer, WRITER_TIDY);
+        return true;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
         struct daemon *d = timer->data;
@@ -70,8 +90,8 @@ static void on_tick(uv_timer_t *timer)
         eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d));
         if (!pace_has_leases(d->world))
                 (void) uv_timer_stop(&d->tick);
-        if (d->inputs.n == 0 && journal_wants_tidying(d->journal)) {
-                writer_order(d->writer, WRITER_TIDY);
+        d->tidying_is_late = true;
+        if (tidy(d)) {
                 daemon_submit(d, &tick);
                 return;
         }
@@ -90,6 +110,7 @@ void pace_set(struct daemon *d)
                 eyes_link_interval(d->eyes, d->eyes_ms = ms);
         if (!uv_is_active((uv_handle_t *) &d->tick) && (pace_has_leases(d->world) || ms != d->eyes_ms))
                 (void) uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
+        (void) tidy(d);
 }
 
 /* ---- inputs that can wait ---- */
