@@ -162,6 +162,7 @@ def test_f03_rescue_that_was_killed_in_the_middle_of_a_restore_is_gone_on_with(w
     assert wreck.back_calls() == [(wreck.hog.pid, "restore"), (wreck.hog.pid, "unlock")]
 
 
+@pytest.mark.skipif(os.environ.get("LESSOR_SANITIZED") == "1", reason="a sanitized libcuda cannot be loaded into python")
 def test_f05_all_processes_of_a_lease_are_restored_before_one_is_unlocked(wreck):
     # lessord is not needed for this: its hands parked the second one under the same lease.
     wreck.parked_and_wrecked()

@@ -47,10 +47,10 @@ static bool is_away(const struct rescue_item *it)
         return record_step_is_parked(it->record.step);
 }
 
-/* What it will take on the device: the larger of what was ordered and what its host memory grew by. */
+/* What it will take on the device. By how much its host memory grew is more than that; better than nothing where nothing is known. */
 static uint64_t bytes_of(const struct rescue_item *it)
 {
-        return u64_max(it->record.bytes, it->record.host_bytes);
+        return it->record.bytes != 0 ? it->record.bytes : it->record.host_bytes;
 }
 
 static bool same_device(const struct rescue_item *a, const struct rescue_item *b)
