@@ -39,8 +39,8 @@ struct ask {
         bool has_hook;
         struct hook_target hook;
         char booking[LEASE_ID_TEXT_MAX]; /* `run`: in what was booked; "" = asked for anew */
-        char device[UUID_TEXT_MAX];    /* "" = any */
-        char consumer[NAME_MAX_BYTES]; /* "" = by the program */
+        char device[UUID_TEXT_MAX];      /* "" = any */
+        char consumer[NAME_MAX_BYTES];   /* "" = by the program */
 };
 
 /* Their rows, for the verb table. */
