@@ -66,9 +66,8 @@ static const char *cure_of(const struct warden_answer *a)
         if (a->why == WARDEN_WHY_CANNOT_INIT || (a->why == WARDEN_WHY_DRIVER && a->driver_code == 3))
                 return "switch persistence mode on: `sudo nvidia-smi -pm 1`";
         if (a->why == WARDEN_WHY_CANNOT_PERMITTED)
-                return "`sudo nvidia-smi -pm 1` and `sysctl kernel.yama.ptrace_scope=0`; the system's lessor-warden "
-                       "needs neither "
-                       "for its rights";
+                return "`sudo nvidia-smi -pm 1` and `sudo sysctl kernel.yama.ptrace_scope=0`, or lessord for the whole "
+                       "machine";
         if (a->why == WARDEN_WHY_CANNOT_DRIVER || a->why == WARDEN_WHY_CANNOT_LIBRARY)
                 return "install driver 570 or newer";
         if (a->why == WARDEN_WHY_HEADROOM)
