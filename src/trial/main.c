@@ -20,13 +20,14 @@ enum { SHRINK_PLAYS = 400, FOUND_MAX = 5 };
 
 struct options {
         uint64_t seeds, first, hours;
-        bool one, json, verbose, bounds, shrinks;
+        bool one, json, verbose, bounds, shrinks, stops;
         const char *found;
 };
 
 static int usage(FILE *to)
 {
-        fprintf(to, "usage: lessor-trial [--seeds N] [--first S] [--hours H] [--json] [--no-bounds] [--found DIR]\n"
+        fprintf(to, "usage: lessor-trial [--seeds N] [--first S] [--hours H] [--json] [--no-bounds] [--no-shrink]\n"
+                    "                    [--stop] [--found DIR]\n"
                     "       lessor-trial --seed S [--hours H] [--verbose] [--no-shrink]\n"
                     "       lessor-trial --scenario FILE... [--verbose]\n");
         return to == stdout ? 0 : 2;
@@ -52,7 +53,7 @@ static void tell_broken(const struct trial *t, const char *name)
 {
         uint64_t ms = t->broken ? t->broken_ms - TRIAL_START_MS : 0;
 
-        fprintf(stderr, "lessor-trial: %s, at %" PRIu64 " ms: %s\n", name, ms, t->what);
+        fprintf(stderr, "failed: %s, at %" PRIu64 " ms: %s\n", name, ms, t->what);
 }
 
 static void run_seeds(struct trial *t, struct script *script, const struct options *o, struct report *report)
@@ -69,6 +70,8 @@ static void run_seeds(struct trial *t, struct script *script, const struct optio
                         continue;
                 (void) snprintf(name, sizeof(name), "seed %" PRIu64, seed);
                 tell_broken(t, name);
+                if (o->stops)
+                        return;
                 if (report->n_broken > FOUND_MAX || !o->shrinks)
                         continue;
                 shrink(t, script, SHRINK_PLAYS);
@@ -113,12 +116,19 @@ static bool number(const char *name, uint64_t most, uint64_t *ret)
 int main(int argc, char **argv)
 {
         static const struct option longs[] = {
-                { "seeds", required_argument, NULL, 'n' }, { "first", required_argument, NULL, 'f' },
-                { "seed", required_argument, NULL, 's' },  { "hours", required_argument, NULL, 'h' },
-                { "json", no_argument, NULL, 'j' },        { "verbose", no_argument, NULL, 'v' },
-                { "no-bounds", no_argument, NULL, 'b' },   { "no-shrink", no_argument, NULL, 'k' },
-                { "found", required_argument, NULL, 'd' }, { "scenario", no_argument, NULL, 'c' },
-                { "help", no_argument, NULL, '?' },        { 0 },
+                { "seeds", required_argument, NULL, 'n' },
+                { "first", required_argument, NULL, 'f' },
+                { "seed", required_argument, NULL, 's' },
+                { "hours", required_argument, NULL, 'h' },
+                { "json", no_argument, NULL, 'j' },
+                { "verbose", no_argument, NULL, 'v' },
+                { "no-bounds", no_argument, NULL, 'b' },
+                { "no-shrink", no_argument, NULL, 'k' },
+                { "stop", no_argument, NULL, 'x' },
+                { "found", required_argument, NULL, 'd' },
+                { "scenario", no_argument, NULL, 'c' },
+                { "help", no_argument, NULL, '?' },
+                { 0 },
         };
         struct options o = { .seeds = 20, .first = 1, .hours = 24, .bounds = true, .shrinks = true, .found = "." };
         bool scenario = false;
@@ -153,6 +163,9 @@ int main(int argc, char **argv)
                         break;
                 case 'k':
                         o.shrinks = false;
+                        break;
+                case 'x':
+                        o.stops = true;
                         break;
                 case 'd':
                         o.found = optarg;

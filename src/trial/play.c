@@ -501,6 +501,8 @@ static void live(struct trial *t)
                 }
                 if (t->now_ms >= tick_ms || t->now_ms < t->busy_until_ms)
                         tick_ms = u64_min(tick_ms > t->now_ms ? tick_ms : UINT64_MAX, next_tick_ms(t));
+                if (t->stop_ms != 0 && t->now_ms >= TRIAL_START_MS + t->stop_ms)
+                        return;
                 if (t->now_ms < t->end_ms)
                         continue;
                 if (!t->faults.quiet)
@@ -540,7 +542,8 @@ bool trial_play(struct trial *t, const struct script *script, bool verbose)
                 begin(t, script, verbose);
                 live(t);
                 t->count.virtual_ms = t->now_ms - TRIAL_START_MS;
-                check_end(t);
+                if (t->stop_ms == 0)
+                        check_end(t);
         }
         (void) signal(SIGABRT, SIG_DFL);
         playing = NULL;

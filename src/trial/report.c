@@ -109,12 +109,13 @@ bool report_print(const struct report *r, bool json, bool bounds)
         for (unsigned f = 0; bounds && f < FAULT_N; f++)
                 if (r->faults[f] < scaled(r, fault_bound((enum fault) f))) {
                         n_rare++;
-                        fprintf(stderr,
-                                "lessor-trial: %s happened %" PRIu64
-                                " times, where a run that means something has %" PRIu64 "\n",
+                        fprintf(json ? stderr : stdout,
+                                "failed: %s happened %" PRIu64 " times, where a run that means something has %" PRIu64
+                                "\n",
                                 fault_name((enum fault) f), r->faults[f], scaled(r, fault_bound((enum fault) f)));
                 }
-        if (!json)
-                printf("%" PRIu64 " violations\n", r->n_broken);
+        if (!json) /* a life that nothing broke is a test that passed, a bound that was not reached one that failed */
+                printf("%" PRIu64 " passed, %" PRIu64 " failed, 0 skipped\n", r->n_seeds - r->n_broken,
+                       r->n_broken + n_rare);
         return r->n_broken == 0 && n_rare == 0;
 }

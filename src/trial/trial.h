@@ -307,6 +307,7 @@ struct trial {
         struct actions *out;
         uint8_t *snapshot, *journal, *before, *after, *scratch;
         size_t scratch_size;
+        uint64_t stop_ms; /* a life that is only looked into: it ends so long after it began; 0 = it is lived */
         sigjmp_buf out_of_here;
 };
 
