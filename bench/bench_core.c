@@ -4,7 +4,8 @@
  * living through it: who is granted later gives back, a look that is ordered follows. Then the recording is given to
  * arbiter_step from an empty world, and only that is timed, in turns with a fixed reference loop. Prints one JSON object.
  *
- *      bench_core STEPS
+ *      bench_core STEPS            a day on which many of the leases give way: plans, parks, thaws (design 9)
+ *      bench_core STEPS queue      one on which nobody does: all wait for room, as before there were plans
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -19,7 +20,10 @@ enum {
         LEASES = 100,
         LIVE_MAX = 125, /* with those that wait */
         LIVE_MIN = 85,
-        STAYING = 64, /* programs that ask again and again; the others come for one lease */
+        LIVE_MOST = 104, /* with plans: hardly anybody waits for long */
+        STAYING = 64,    /* programs that ask again and again; the others come for one lease */
+        GIVING_WAY = 35, /* leases of fillers, by checkpoint, on the day with plans */
+        OUTCOMES_MAX = 256,
         CARDS = 2,
         REPLAYS = 5,
         REFERENCE_HASHES = 4000000,
@@ -35,7 +39,9 @@ struct day {
         struct occupancy *rows; /* of all readings, one behind the other */
         size_t n_rows, n_rows_max;
         /* What it consists of. */
-        uint64_t n_actions, n_requests, n_readings, n_grants, n_waits, n_plans, n_holding, n_waiting;
+        uint64_t n_actions, n_requests, n_readings, n_grants, n_waits, n_heads, n_holding, n_waiting;
+        uint64_t n_plans, n_parked, n_thawed; /* plans that began */
+        bool gives_way;
 };
 
 struct life { /* of the day, while it is recorded */
@@ -45,7 +51,9 @@ struct life { /* of the day, while it is recorded */
         uint64_t random, now_ms, claims;
         uint64_t live[LIVE_MAX + 1]; /* ids of leases that hold or wait */
         uint32_t n_live;
-        bool asked[CARDS]; /* a look was ordered */
+        bool asked[CARDS];                   /* a look was ordered */
+        struct input outcomes[OUTCOMES_MAX]; /* of the orders to the hands that are out */
+        uint32_t n_outcomes;
 };
 
 static _Noreturn void give_up(const char *words)
@@ -98,8 +106,22 @@ static void count_state(struct life *l)
                 l->day->n_waiting += l->world->leases[i].state == LEASE_QUEUED;
         }
         uint64_t claims = claims_of(l->world);
-        l->day->n_plans += claims != l->claims;
+        l->day->n_heads += claims != l->claims;
         l->claims = claims;
+}
+
+/* The hands do what they are told. */
+static void note_order(struct life *l, const struct action *a)
+{
+        if (l->n_outcomes == OUTCOMES_MAX)
+                give_up("more orders than were reckoned with");
+        l->outcomes[l->n_outcomes++] =
+                (struct input){ .kind = INPUT_OUTCOME,
+                                .outcome = { .order_id = a->id,
+                                             .lease_id = a->lease_id,
+                                             .process = a->process,
+                                             .outcome = OUTCOME_DONE,
+                                             .host_bytes = a->hand == HAND_CHECKPOINT ? a->bytes : 0 } };
 }
 
 static void note_actions(struct life *l)
@@ -113,6 +135,11 @@ static void note_actions(struct life *l)
                         l->live[l->n_live++] = a->lease_id;
                 if (a->kind == ACTION_READ)
                         l->asked[a->device] = true;
+                if (a->kind == ACTION_HAND)
+                        note_order(l, a);
+                l->day->n_plans += a->kind == ACTION_PLAN && a->why.rule == RULE_PLAN_BEGAN;
+                l->day->n_parked += a->kind == ACTION_PARKED && a->why.rule == RULE_PARKED;
+                l->day->n_thawed += a->kind == ACTION_THAWED && a->why.rule == RULE_THAWED;
         }
 }
 
@@ -130,6 +157,10 @@ static size_t size_of(const struct input *input)
                 return head + sizeof(input->device);
         case INPUT_PROCESS:
                 return head + sizeof(input->process);
+        case INPUT_HOST:
+                return head + sizeof(input->host);
+        case INPUT_OUTCOME:
+                return head + sizeof(input->outcome);
         }
         return head + sizeof(input->call);
 }
@@ -165,6 +196,16 @@ static void uuid_of(char uuid[UUID_TEXT_MAX], uint32_t card)
         (void) snprintf(uuid, UUID_TEXT_MAX, "GPU-%08u", card);
 }
 
+/* Its memory is on its card: it runs, or nothing has been moved yet, or it is back. */
+static bool is_on_its_card(const struct life *l, const struct lease *lease)
+{
+        if (lease->state == LEASE_ACTIVE)
+                return true;
+        const struct process *p = world_process_find(l->world, lease->binding.owner);
+        return (lease->state == LEASE_ASKING || lease->state == LEASE_THAWING) && p &&
+               (p->member < MEMBER_CHECKPOINTED || p->member > MEMBER_RESTORING);
+}
+
 static void look(struct life *l, uint32_t card)
 {
         struct day *day = l->day;
@@ -179,7 +220,7 @@ static void look(struct life *l, uint32_t card)
         uuid_of(input.reading.uuid, card);
         for (uint32_t i = 0; i < l->world->n_leases; i++) {
                 const struct lease *lease = &l->world->leases[i];
-                if (lease->state != LEASE_ACTIVE || lease->device != card)
+                if (l->world->lease_ids[i] == 0 || lease->device != card || !is_on_its_card(l, lease))
                         continue;
                 if (day->n_rows == day->n_rows_max)
                         give_up("more rows than were reckoned with");
@@ -195,8 +236,10 @@ static void look(struct life *l, uint32_t card)
 
 static void meet(struct life *l, struct identity program)
 {
-        struct input input = { .kind = INPUT_PROCESS,
-                               .process = { .identity = program, .uid = 1000 + program.pid % 12 } };
+        struct input input = {
+                .kind = INPUT_PROCESS,
+                .process = { .identity = program, .uid = 1000 + program.pid % 12, .room_bytes = UINT64_MAX }
+        };
         step(l, &input);
 }
 
@@ -210,11 +253,36 @@ static bool stays(struct identity program)
         return program.start_ticks == 1;
 }
 
+/* One that gives way to whoever is more important, and comes back. */
+static void ask_as_filler(struct life *l)
+{
+        struct identity owner = { .pid = (uint32_t) (1000 + below(l, 4000000)), .start_ticks = l->now_ms };
+        struct input request = { .kind = INPUT_REQUEST,
+                                 .request = { .token = 1,
+                                              .uid = 1000 + owner.pid % 12,
+                                              .collected = true,
+                                              .priority = PRIORITY_FILLER,
+                                              .bytes = MIB * (64 + below(l, 3000)),
+                                              .ways.named = WAY_OUT_BIT(WAY_OUT_CHECKPOINT),
+                                              .binding.owner = owner } };
+        meet(l, owner);
+        step(l, &request);
+}
+
+static uint32_t count_giving_way(const struct life *l)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < l->world->n_leases; i++)
+                n += l->world->lease_ids[i] != 0 && l->world->leases[i].ways.named != 0;
+        return n;
+}
+
 static void ask(struct life *l)
 {
         struct identity owner = { .pid = (uint32_t) (1000 + below(l, 4000000)), .start_ticks = l->now_ms };
 
-        if (below(l, 2))
+        if (below(l, l->day->gives_way ? 8 : 2))
                 owner = staying(below(l, STAYING));
         else
                 meet(l, owner);
@@ -223,7 +291,7 @@ static void ask(struct life *l)
                                               .uid = 1000 + owner.pid % 12,
                                               .collected = true,
                                               .priority = (uint8_t) (2 + below(l, 4)),
-                                              .bytes = MIB * (64 + below(l, 3000)),
+                                              .bytes = MIB * (64 + below(l, l->day->gives_way ? 3700 : 3000)),
                                               .slot_ms = below(l, 3) ? 60000 * (1 + below(l, 300)) : 0,
                                               .binding.owner = owner } };
         step(l, &request);
@@ -233,6 +301,9 @@ static void end_one(struct life *l)
 {
         uint32_t at = (uint32_t) below(l, l->n_live);
         const struct lease *lease = world_lease_by_id(l->world, l->live[at]);
+
+        if (lease && lease->park.step != PARK_NONE)
+                return; /* nobody else could bring it back, so nobody may */
         struct input ended = { .kind = INPUT_PROCESS_ENDED };
         struct input release = { .kind = INPUT_RELEASE,
                                  .call = { .lease_id = l->live[at], .by_system = true, .end_reason = END_RELEASED } };
@@ -248,16 +319,27 @@ static void end_one(struct life *l)
 static void live_on(struct life *l)
 {
         uint64_t dice = below(l, 100);
+        /* Each plan brings orders, looks and outcomes: for the same share of requests more is asked. */
+        bool busy = l->day->gives_way;
+        uint32_t most = busy ? LIVE_MOST : LIVE_MAX;
 
         l->now_ms += below(l, 400);
         for (uint32_t card = 0; card < CARDS; card++)
                 if (l->asked[card])
                         look(l, card);
-        if (dice < 40 && l->n_live < LIVE_MAX) {
+        for (uint32_t n = l->n_outcomes; n > 0; n--) { /* those that it leads to come with the next turn */
+                struct input outcome = l->outcomes[0];
+                l->n_outcomes--;
+                memmove(l->outcomes, l->outcomes + 1, l->n_outcomes * sizeof(l->outcomes[0]));
+                step(l, &outcome);
+        }
+        if (busy && l->n_live < most && count_giving_way(l) < GIVING_WAY) {
+                ask_as_filler(l);
+        } else if (dice < (busy ? 50 : 40) && l->n_live < most) {
                 ask(l);
-        } else if (dice < 80 && l->n_live > LIVE_MIN) {
+        } else if (dice < (busy ? 98 : 80) && l->n_live > LIVE_MIN) {
                 end_one(l);
-        } else if (dice < 90 && l->n_live != 0) {
+        } else if (dice < (busy ? 99 : 90) && l->n_live != 0) {
                 struct input renew = { .kind = INPUT_RENEW,
                                        .call = { .lease_id = l->live[below(l, l->n_live)], .by_system = true } };
                 step(l, &renew);
@@ -283,6 +365,12 @@ static void record(struct day *day)
         }
         for (uint64_t i = 0; i < STAYING; i++)
                 meet(&l, staying(i));
+        if (day->gives_way)
+                step(&l, &(struct input){ .kind = INPUT_HOST,
+                                          .host = { .total_bytes = 1024 * GIB,
+                                                    .available_bytes = 900 * GIB,
+                                                    .driver = 1,
+                                                    .checkpoint = CHECKPOINT_CAN } });
         while (day->n < day->n_max)
                 live_on(&l);
 
@@ -360,8 +448,10 @@ int main(int argc, char **argv)
         double core_s[REPLAYS], loop_s[REPLAYS];
         uint64_t n_steps, n_actions = 0;
 
-        if (argc != 2 || parse_u64("STEPS", argv[1], 1000, STEPS_MAX, &n_steps, &err) < 0)
-                give_up(argc != 2 ? "usage: bench_core STEPS" : err.msg);
+        bool queue = argc == 3 && strcmp(argv[2], "queue") == 0;
+        if ((argc != 2 && !queue) || parse_u64("STEPS", argv[1], 1000, STEPS_MAX, &n_steps, &err) < 0)
+                give_up(err.msg[0] ? err.msg : "usage: bench_core STEPS [queue]");
+        day.gives_way = !queue;
         day.n_max = (uint32_t) n_steps;
         day.n_rows_max = (size_t) n_steps * LIVE_MAX;
         day.n_bytes_max = (size_t) n_steps * (sizeof(struct request) + 64);
@@ -379,14 +469,16 @@ int main(int argc, char **argv)
         }
         qsort(core_s, REPLAYS, sizeof(*core_s), by_value);
         qsort(loop_s, REPLAYS, sizeof(*loop_s), by_value);
-        (void) printf("{\"steps\":%u,\"requests\":%.4f,\"readings\":%.4f,\"plans\":%.4f,\"grants\":%llu,\"waits\":%llu,"
+        (void) printf("{\"steps\":%u,\"requests\":%.4f,\"readings\":%.4f,\"plans\":%.4f,\"heads\":%.4f,\"grants\":%llu,"
+                      "\"waits\":%llu,\"parked\":%llu,\"thawed\":%llu,"
                       "\"actions\":%llu,\"holding\":%.1f,\"waiting\":%.1f,\"replays\":%d,\"core_s\":%.4f,"
                       "\"reference_s\":%.4f,\"steps_per_s\":%.0f,\"reference_per_s\":%.0f}\n",
                       day.n, (double) day.n_requests / day.n, (double) day.n_readings / day.n,
-                      (double) day.n_plans / day.n, (unsigned long long) day.n_grants, (unsigned long long) day.n_waits,
-                      (unsigned long long) n_actions, (double) day.n_holding / day.n, (double) day.n_waiting / day.n,
-                      REPLAYS, core_s[REPLAYS / 2], loop_s[REPLAYS / 2], day.n / core_s[REPLAYS / 2],
-                      REFERENCE_HASHES / loop_s[REPLAYS / 2]);
+                      (double) day.n_plans / day.n, (double) day.n_heads / day.n, (unsigned long long) day.n_grants,
+                      (unsigned long long) day.n_waits, (unsigned long long) day.n_parked,
+                      (unsigned long long) day.n_thawed, (unsigned long long) n_actions, (double) day.n_holding / day.n,
+                      (double) day.n_waiting / day.n, REPLAYS, core_s[REPLAYS / 2], loop_s[REPLAYS / 2],
+                      day.n / core_s[REPLAYS / 2], REFERENCE_HASHES / loop_s[REPLAYS / 2]);
         free(day.inputs);
         free(day.rows);
         return EXIT_SUCCESS;
