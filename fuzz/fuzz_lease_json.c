@@ -41,13 +41,17 @@ static void check_ask(const struct lease_ask *ask)
         assert(r->binding.kind != BINDING_HEARTBEAT ||
                (r->binding.ttl_ms >= LEASE_TTL_MIN_MS && r->binding.ttl_ms <= LEASE_TTL_MAX_MS));
         assert(r->no_wait == (ask->mode == LEASE_ASK_NOW) && r->collected == (ask->mode != LEASE_ASK_QUEUE));
+        assert(!ask->books || (ask->mode == LEASE_ASK_QUEUE && r->slot_ms > 0 && !r->exclusive && !r->filler &&
+                               (ask->start_wall_ms == 0 || ask->start_in_ms == 0) && r->wait_ms == 0));
+        assert(ask->books || !r->daily);
+        assert(r->start_ms == 0 && r->start_wall_ms == 0 && r->follows_id == 0);
         /* Nothing about the caller can be said in a body. */
         assert(r->token == 0 && r->uid == 0 && !r->is_admin && identity_is_none(r->binding.owner));
 }
 
 static void check_change(const struct change *c)
 {
-        assert(c->what != 0 && c->what <= CHANGE_ALL);
+        assert(c->what != 0 && c->what <= CHANGE_ALL && !(c->what & CHANGE_START));
         assert(!(c->what & CHANGE_PRIORITY) || (c->priority >= PRIORITY_URGENT && c->priority <= PRIORITY_FILLER));
         assert((c->what & (CHANGE_SLOT | CHANGE_EXTEND)) != (CHANGE_SLOT | CHANGE_EXTEND));
         assert((c->what & (CHANGE_PIN | CHANGE_UNPIN)) != (CHANGE_PIN | CHANGE_UNPIN));

@@ -118,6 +118,12 @@ static void call_lease(struct conn *c, enum input_kind kind, const struct activa
                 .is_admin = c->peer.is_admin,
                 .end_reason = c->peer.uid == lease->uid ? END_RELEASED : END_RELEASED_ADMIN,
         };
+        if (activate && lease->booked_ms != 0 && identity_is_none(c->peer.identity)) {
+                problem_set(&p, 409, "no-process",
+                            "a booking is collected by the process that has it from then on; ask by the unix socket");
+                conn_reply_problem(c, &p, NULL);
+                return;
+        }
         if (activate && lease->booked_ms != 0)
                 input.call.owner = c->peer.identity; /* whose it is from now on: until now it was nobody's */
         if (activate) {

@@ -162,7 +162,7 @@ static void daemon_that_was_away_makes_the_next_one_once(void **state)
 }
 
 /* The world's time stood still for three hours (asleep), or somebody set the clock: the booking goes with people's clocks. */
-static void booking_begins_by_the_wall_clock_after_a_sleep(void **state)
+static void F26_F79_booking_begins_by_the_wall_clock_after_a_sleep(void **state)
 {
         (void) state;
         int64_t wall0_s = utc_s("2026-11-30T12:00:00Z");
@@ -228,7 +228,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(daily_booking_is_made_again_when_it_begins_at_its_local_time),
                 cmocka_unit_test(daemon_that_was_away_makes_the_next_one_once),
-                cmocka_unit_test(booking_begins_by_the_wall_clock_after_a_sleep),
+                cmocka_unit_test(F26_F79_booking_begins_by_the_wall_clock_after_a_sleep),
                 cmocka_unit_test(next_day_that_is_taken_is_passed_over),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,26 @@ static void ask_with_nulls_is_as_if_they_were_left_out(void **state)
 
 #define LONG63 "123456789012345678901234567890123456789012345678901234567890123"
 
+static void ask_for_later_waits_for_its_time_and_is_bound_to_nobody(void **state)
+{
+        static const char at[] =
+                "{\"bytes\":1,\"start\":\"2026-12-01T22:00:00+01:00\",\"for\":\"3h\",\"every\":\"day\"}";
+        static const char in[] = "{\"bytes\":1,\"in\":\"3s\",\"for_ms\":1000,\"mode\":\"queue\",\"bind\":null}";
+        struct lease_ask ask;
+        struct problem p;
+        (void) state;
+        assert_int_equal(lease_json_parse(at, sizeof(at) - 1, &ask, &p), 0);
+        assert_true(ask.books && ask.request.daily);
+        assert_int_equal(ask.start_wall_ms, UINT64_C(1796158800000));
+        assert_int_equal(ask.start_in_ms, 0);
+        assert_int_equal(ask.mode, LEASE_ASK_QUEUE);
+        assert_false(ask.request.collected);
+        assert_int_equal(plan_json_parse(in, sizeof(in) - 1, &ask, &p), 0);
+        assert_true(ask.books && !ask.request.daily);
+        assert_int_equal(ask.start_wall_ms, 0);
+        assert_int_equal(ask.start_in_ms, 3000);
+}
+
 static const struct {
         const char *body;
         const char *field; /* NULL = accepted; "" = the JSON itself */
@@ -79,6 +99,23 @@ static const struct {
         { "{\"bytes\":1}", NULL },
         { "{\"bytes\":9223372036854775807}", NULL },
         { "{\"bytes\":0}", "bytes" },
+        { "{\"bytes\":1,\"for\":\"20h\",\"in\":\"1s\",\"every\":\"day\"}", NULL },
+        { "{\"bytes\":1,\"for\":\"20h1s\",\"in\":\"1s\",\"every\":\"day\"}", "for" },
+        { "{\"bytes\":1,\"for_ms\":72000001,\"in\":\"1s\",\"every\":\"day\"}", "for_ms" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"every\":\"day\"}", "every" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"every\":1}", "every" },
+        { "{\"bytes\":1,\"in\":\"1s\"}", "for" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":1000}", "in" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"start\":\"2026-12-01T22:00:00Z\"}", "in" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"start\":\"2026-12-01T22:00:00\"}", "start" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"start\":\"22:00\"}", "start" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"mode\":\"wait\"}", "mode" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"mode\":\"now\"}", "mode" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"wait_ms\":1}", "wait_ms" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"bind\":{\"to\":\"process\"}}", "bind" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"filler\":true}", "filler" },
+        { "{\"bytes\":1,\"for\":\"1h\",\"in\":\"1s\",\"filler\":false}", NULL },
+        { "{\"for\":\"1h\",\"in\":\"1s\",\"exclusive\":true}", "exclusive" },
         { "{\"bytes\":-1}", "bytes" },
         { "{\"bytes\":9223372036854775808}", "bytes" },
         { "{\"bytes\":18446744073709551616}", "bytes" },
@@ -390,6 +427,7 @@ int main(void)
                 cmocka_unit_test(change_takes_what_it_names_and_no_contradictions),
                 cmocka_unit_test(ask_with_size_alone_has_the_defaults),
                 cmocka_unit_test(ask_with_every_field_takes_each),
+                cmocka_unit_test(ask_for_later_waits_for_its_time_and_is_bound_to_nobody),
                 cmocka_unit_test(ask_with_nulls_is_as_if_they_were_left_out),
                 cmocka_unit_test(ask_at_each_edge_is_taken_or_names_its_field),
                 cmocka_unit_test(refusal_repeats_what_was_given),
