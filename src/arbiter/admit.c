@@ -137,6 +137,9 @@ static void note_backfill(struct pass *p, struct lease *lease, const struct lane
 
         if (!for_head && ref_is_none(s->promise))
                 return;
+        /* What came back modestly, for it was idle, gives way as what it is. */
+        if (for_head && e->kind == ENTRY_THAW && rank_passes(&p->world->config, lease->priority, lane->head_rank))
+                return;
         lease->backfilled = true;
         lease->backfill_for = ref_is_none(s->promise) ? world_entry_ref(p->world, lane->head) : s->promise;
         lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
@@ -156,7 +159,7 @@ static void bring_back(struct pass *p, struct entry *e, uint32_t device, const s
         note_backfill(p, lease, lane, e, s);
         world_holder_written(w, h);
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
-        lease->kept_rank = (uint8_t) entry_rank(&w->config, e, w->now_ms);
+        lease->kept_rank = (uint8_t) u64_min(entry_rank(&w->config, e, w->now_ms), lease->priority);
         lease->granted_ms = w->now_ms;
         leave_heads(p, e);
         admit_drop_entry(w, e);

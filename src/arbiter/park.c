@@ -8,6 +8,7 @@
 #include "arbiter/ending.h"
 #include "arbiter/free.h"
 #include "arbiter/hold.h"
+#include "arbiter/lane.h"
 #include "arbiter/life.h"
 #include "arbiter/member.h"
 #include "arbiter/plan.h"
@@ -235,6 +236,17 @@ void park_begin(struct world *w, struct lease *lease, enum way_out_kind way, enu
         begin_way(w, lease, way, out);
 }
 
+/* What it left is there for it still: nobody stood in the queue for that within this step. The device's own figure may lag. */
+static bool fits_again(struct world *w, const struct lease *lease)
+{
+        struct sums sums;
+        struct reason why;
+
+        sums_now(w, lease->device, &sums);
+        return thaw_demand_bytes(w, lease) <= sums_free_bytes(&sums) && device_is_fresh(w, lease->device) &&
+               thaw_keeps_waiting(w, lease, &why) == RULE_NONE;
+}
+
 /* The device shows that it is off. */
 static void is_out(struct world *w, struct lease *lease, struct actions *out)
 {
@@ -265,8 +277,7 @@ static void is_out(struct world *w, struct lease *lease, struct actions *out)
         if (k->way == WAY_OUT_COOPERATE)
                 cost_learn_asked(w, lease, true);
         park_say(w, lease, ACTION_PARKED, RULE_PARKED, k->way, out);
-        struct reason why;
-        if (k->cause == PARK_REHEARSAL && thaw_keeps_waiting(w, lease, &why) == RULE_NONE)
+        if (k->cause == PARK_REHEARSAL && fits_again(w, lease))
                 thaw_begin(w, lease, out); /* it was proven: nobody stood in the queue for it meanwhile */
         else if (thaw_is_wanted(w, lease))
                 thaw_enqueue(w, lease);
@@ -429,7 +440,8 @@ void thaw_enqueue(struct world *w, struct lease *lease)
         e = world_entry_new(w, ENTRY_THAW);
         if (!e)
                 return;
-        bool modest = lease->over_time || (lease->park.idle && !lease->park.wants_back);
+        bool modest =
+                lease->over_time || (lease->park.idle && lease->park.cause == PARK_FOR_PLAN && !lease->park.wants_back);
         e->priority = modest ? PRIORITY_FILLER : lease->priority;
         e->collected = true;
         e->lease = world_lease_ref(w, lease);
