@@ -48,7 +48,7 @@ enum lessor_news follow_begin(struct lessor_lease *x, bool *ret_began)
                 (void) snprintf(path, sizeof(path), "/api/devices");
                 request.max_bytes = 0;
         } else if (x->doing == DOING_FOLLOW) {
-                (void) snprintf(path, sizeof(path), "/api/leases/%s?after=%" PRIu64 "&wait_ms=%d", x->id, x->rev,
+                (void) snprintf(path, sizeof(path), "/api/leases/%s?after=%" PRIu64 "&wait_ms=%d", x->id, x->heard_rev,
                                 turn_ms);
         } else {
                 (void) snprintf(path, sizeof(path), "/api/events?lease=%s&after=%" PRIu64, x->id, x->rev);
@@ -131,7 +131,8 @@ static enum lessor_news take_lease(struct lessor_lease *x, const struct client_a
                 return LESSOR_NOTHING;
         }
         lease_remember(x, answer->body);
-        bool is_new = x->rev > rev;
+        bool is_new = x->rev > x->heard_rev;
+        x->heard_rev = u64_max(x->rev, x->heard_rev);
         x->rev = rev; /* told up to here only */
         rest(x, is_new ? DOING_EVENTS : DOING_FOLLOW, is_new ? 0 : x->is_crowded ? GLANCE_MS : NO_NEWS_MS);
         return is_new ? news_of(x) : LESSOR_NOTHING;
@@ -211,6 +212,7 @@ int lessor_lease_follow(struct lessor_lease *x)
         if (x->doing != DOING_NOTHING || x->id[0] == '\0')
                 return -EBADFD;
         x->owner_known = json_amount(binding, "pid", &x->owner_pid);
+        x->heard_rev = x->rev;
         x->rest_ms = 0;
         rest(x, DOING_CROWD, 0);
         handle_arm(x->l, false);

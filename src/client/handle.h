@@ -97,6 +97,8 @@ struct lessor_lease {
 
         /* followed */
         bool is_counted, is_crowded;
+        uint64_t
+                heard_rev; /* of the lease, when last looked at: events are told further, and calls of ours answer for a later one */
         bool owner_known;
         uint64_t owner_pid;
         char asked_way[16]; /* what it was told to do last, and has not come back from; "" = nothing */

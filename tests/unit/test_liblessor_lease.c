@@ -100,6 +100,29 @@ static void followed_lease_is_asked_once_a_way_and_called_back(void **state)
         lessor_lease_free(lease);
 }
 
+/* It was parked and came back within milliseconds: the events are ahead of what was seen of the lease, or a call of ours is. */
+static void followed_lease_that_comes_back_at_once_is_called_back_all_the_same(void **state)
+{
+        (void) state;
+        struct lessor_lease *lease = follow();
+        fake_answer(&f, 200, "", IN_STATE("asking", 8, "{\"way\":\"restart\",\"deadline_ms\":30000}"));
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_ASKED);
+        expect_request("GET /api/events?lease=L1&after=7 ");
+        fake_answer(&f, 200, "", NO_EVENTS(8));
+        expect_request("GET /api/leases/L1?after=8&");
+        fake_answer(&f, 200, "", IN_STATE("parked", 9, "{\"way\":\"restart\",\"deadline_ms\":null}"));
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_CHANGED);
+        expect_request("GET /api/events?lease=L1&after=8 ");
+        fake_answer(&f, 200, "", "{\"events\":[{\"id\":11,\"kind\":\"thawing\",\"text\":\"\"}],\"next\":11}");
+        expect_request("GET /api/leases/L1?after=9&");
+        fake_answer(&f, 200, "", IN_STATE("thawing", 11, "{\"way\":\"restart\",\"deadline_ms\":null}"));
+        assert_int_equal(fake_news(&f), LESSOR_NEWS_THAWING);
+        expect_request("GET /api/events?lease=L1&after=11 ");
+        fake_answer(&f, 200, "", NO_EVENTS(11));
+        expect_request("GET /api/leases/L1?after=11&");
+        lessor_lease_free(lease);
+}
+
 static void followed_lease_of_books_begun_anew_is_not_ours(void **state)
 {
         (void) state;
@@ -252,6 +275,7 @@ int main(void)
                 T(addresses_are_made_of_nothing_but_addresses),
                 T(what_its_program_says_goes_to_its_address),
                 T(followed_lease_is_asked_once_a_way_and_called_back),
+                T(followed_lease_that_comes_back_at_once_is_called_back_all_the_same),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
