@@ -4,11 +4,9 @@
 #include "arbiter/cost.h"
 #include "arbiter/life.h"
 #include "arbiter/member.h"
-#include "arbiter/park.h"
+#include "arbiter/park_steps.h"
 #include "arbiter/rank.h"
 #include "base/number.h"
-
-enum { MEMBERS_ROOM = 64, HANDS_LATE_MS = 20000 };
 
 /* Somebody waits for memory of that device: who is held there may be what gives it back, so it is let go. */
 static bool is_wanted(const struct world *w, uint32_t device)
@@ -119,7 +117,7 @@ void hold_all(struct world *w, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || !actions_have_room(out, MEMBERS_ROOM))
+                if (w->lease_ids[i] == 0 || !actions_have_room(out, ACTIONS_PER_TREE))
                         continue;
                 if (lease->state == LEASE_HELD && lease->park.step == PARK_HELD_HERE) {
                         if (!w->config.hold_in_place || is_wanted(w, lease->device) ||

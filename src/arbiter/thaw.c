@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Back on its device: when it may, and how. */
+#include "arbiter/park_steps.h"
+#include "arbiter/actions.h"
+#include "arbiter/ceiling.h"
+#include "arbiter/cost.h"
+#include "arbiter/life.h"
+#include "arbiter/member.h"
+#include "arbiter/reading.h"
+#include "base/number.h"
+
+uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
+{
+        uint64_t bytes = lease->bytes;
+
+        if (lease->park.way != WAY_OUT_CHECKPOINT)
+                return bytes;
+        uint64_t ceiling_bytes = device_ceiling_now(w, lease->device);
+        return u64_max(bytes, u64_min(u64_add_sat(bytes, park_slack_bytes(w, lease->device)), ceiling_bytes));
+}
+
+uint64_t thaw_demand_bytes(struct world *w, const struct lease *lease)
+{
+        const struct holder *h = park_holder_of(w, lease);
+        uint64_t need_bytes = thaw_need_bytes(w, lease);
+
+        if (lease->park.way == WAY_OUT_CHECKPOINT || !h || !holder_reading_is_known(h))
+                return need_bytes;
+        return u64_max(u64_sub0(need_bytes, h->used_bytes), 1);
+}
+
+bool thaw_is_wanted(const struct world *w, const struct lease *lease)
+{
+        const struct park *k = &lease->park;
+
+        if (k->wants_back || k->cause == PARK_REHEARSAL)
+                return true;
+        if (k->cause == PARK_BY_PERSON)
+                return k->until_ms != 0 && w->now_ms >= k->until_ms;
+        /* What was checkpointed cannot say that it has work again, so it comes back when there is room. */
+        return !k->idle || k->way != WAY_OUT_COOPERATE;
+}
+
+void thaw_enqueue(struct world *w, struct lease *lease)
+{
+        struct entry *e = world_entry_get(w, lease->entry);
+        uint64_t parked_ms = w->now_ms - lease->park.parked_ms;
+
+        if (e || !world_has_entry_room(w))
+                return; /* the next tick asks again */
+        e = world_entry_new(w, ENTRY_THAW);
+        if (!e)
+                return;
+        bool modest =
+                lease->over_time || (lease->park.idle && lease->park.cause == PARK_FOR_PLAN && !lease->park.wants_back);
+        e->priority = modest ? PRIORITY_FILLER : lease->priority;
+        e->collected = true;
+        e->lease = world_lease_ref(w, lease);
+        e->user = lease->user;
+        e->demand_bytes = thaw_demand_bytes(w, lease);
+        e->least_bytes = lease->exclusive ? 1 : 0;
+        e->devices = UINT64_C(1) << lease->device;
+        e->limit_ms = lease->slot_end_ms != 0 ? u64_max(u64_sub0(lease->slot_end_ms, lease->park.parked_ms), 1) : 0;
+        e->ways = lease->ways;
+        /* It stands there with its first arrival, what it waited before and the time parked; what it ran does not count. */
+        e->arrived_ms = lease->arrived_ms;
+        e->held_ms = u64_sub0(u64_sub0(w->now_ms, e->arrived_ms), u64_add_sat(lease->waited_ms, parked_ms));
+        lease->entry = world_entry_ref(w, e);
+        w->users[lease->user].n_waiting++;
+}
+
+/* Could it come back now, as far as anybody can see? */
+static bool could_return(struct world *w, const struct lease *lease)
+{
+        struct sums sums;
+
+        if (lease->state == LEASE_THAWING)
+                return true;
+        if (lease->state != LEASE_PARKED || ref_is_none(lease->entry) || w->now_ms < lease->park.again_ms)
+                return false;
+        sums_now(w, lease->device, &sums);
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == lease->device)
+                        sums_take_out(&sums, &w->holders[i]);
+        return thaw_need_bytes(w, lease) <= sums_free_bytes(&sums);
+}
+
+/* Of a plan that failed, who was parked later comes back first, where he can. */
+static bool waits_for_another(struct world *w, const struct lease *lease)
+{
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                const struct lease *other = &w->leases[i];
+                if (w->lease_ids[i] != 0 && lease->park.undo_group != 0 &&
+                    other->park.undo_group == lease->park.undo_group &&
+                    other->park.undo_order > lease->park.undo_order && could_return(w, other))
+                        return true;
+        }
+        return false;
+}
+
+enum { HOUR_MS = 3600000 };
+
+static uint32_t returns_within_hour(const struct world *w, const struct park *k, uint64_t *ret_oldest_ms)
+{
+        uint32_t n = 0;
+
+        *ret_oldest_ms = 0;
+        for (uint32_t i = 0; i < k->n_returns; i++)
+                if (w->now_ms - u64_min(k->returns_ms[i], w->now_ms) < HOUR_MS) {
+                        if (n++ == 0)
+                                *ret_oldest_ms = k->returns_ms[i];
+                }
+        return n;
+}
+
+enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct reason *why)
+{
+        const struct device *dev = &w->devices[lease->device];
+        const struct park *k = &lease->park;
+        uint64_t oldest_ms;
+
+        if (w->now_ms < k->again_ms) {
+                why->start_ms = k->again_ms;
+                return RULE_THAW_AGAIN;
+        }
+        if (k->undo_group != 0 && waits_for_another(w, lease))
+                return RULE_UNDO_ORDER;
+        uint32_t n = returns_within_hour(w, k, &oldest_ms);
+        if (k->undo_group == 0 && n >= w->config.returns_max && k->cause == PARK_FOR_PLAN) {
+                why->limit = n;
+                why->start_ms = oldest_ms + HOUR_MS;
+                return RULE_RETURNS_LIMIT;
+        }
+        if (k->way != WAY_OUT_CHECKPOINT)
+                return RULE_NONE;
+        if (dev->foreign_grew_ms != 0 && w->now_ms - u64_min(dev->foreign_grew_ms, w->now_ms) < w->config.card_quiet_ms)
+                return RULE_CARD_MOVES;
+        /* The last look: the device's own figure, whatever the sums say. */
+        if (!dev->used_known || dev->used_bytes > u64_sub0(dev->total_bytes, thaw_need_bytes(w, lease)))
+                return RULE_NO_ROOM;
+        return RULE_NONE;
+}
+
+void thaw_is_back(struct world *w, struct lease *lease, struct actions *out)
+{
+        struct park *k = &lease->park;
+        struct process *p;
+        bool undone = k->undo_group != 0;
+
+        for
+                each_member(w, lease, p) member_leave(w, lease, p);
+        if (k->way == WAY_OUT_COOPERATE && !k->broke_promise)
+                k->strikes[k->way] = 0;
+        k->back_ms = w->now_ms - k->started_ms;
+        cost_learn_back(w, lease, (enum way_out_kind) k->way, k->back_ms);
+        if (k->way == WAY_OUT_CHECKPOINT)
+                ways_prove(w, lease);
+        if (lease->slot_end_ms != 0) { /* a slot does not run while its lease is parked */
+                lease->slot_end_ms += u64_sub0(w->now_ms, k->parked_ms);
+                world_device_changed(w, lease->device);
+        }
+        if (!undone) {
+                k->returned_ms = w->now_ms;
+                if (k->n_returns == RETURNS_KEPT) {
+                        for (uint32_t i = 1; i < RETURNS_KEPT; i++)
+                                k->returns_ms[i - 1] = k->returns_ms[i];
+                        k->n_returns--;
+                }
+                k->returns_ms[k->n_returns++] = w->now_ms;
+        }
+        k->undo_group = 0;
+        k->undo_order = 0;
+        park_back_to_work(w, lease);
+        k->parked_ms = k->again_ms = 0;
+        park_say(w, lease, ACTION_THAWED, RULE_THAWED, k->way, out);
+        reading_outdated(w, lease->device, out);
+}
+
+/* One after another, the last locked first: the look before each tells what the one before it took. */
+void thaw_restore_next(struct world *w, struct lease *lease, struct actions *out)
+{
+        struct process *p, *next = NULL;
+        struct members m;
+
+        members_count(w, lease, &m);
+        if (m.n_busy != 0)
+                return;
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED) next = p;
+        if (next) {
+                uint64_t limit_bytes = park_member_limit_bytes(w, lease, next);
+                if (m.at[MEMBER_RESTORED] == 0)
+                        limit_bytes = u64_sub0(w->devices[lease->device].total_bytes, thaw_need_bytes(w, lease));
+                member_order(w, lease, next, HAND_RESTORE, MEMBER_RESTORING, limit_bytes, 0, out);
+                return;
+        }
+        if (m.at[MEMBER_FAILED] != 0) {
+                lease->park.step = PARK_UNDOING;
+                lease->park.lost_one = true;
+                park_undo_members(w, lease, out);
+                return;
+        }
+        park_enter(w, lease, PARK_UNLOCKING, HANDS_LATE_MS);
+        for
+                each_member(w, lease, p) if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
+                        member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
+        members_count(w, lease, &m);
+        if (m.n_busy == 0)
+                thaw_is_back(w, lease, out); /* nobody of it is left to be brought back */
+}
+
+void thaw_begin(struct world *w, struct lease *lease, struct actions *out)
+{
+        struct park *k = &lease->park;
+
+        life_change_state(w, lease, LEASE_EVENT_THAW);
+        park_reserve(w, lease, lease->bytes); /* from here on it counts in full */
+        park_set_exclusive(w, lease, lease->exclusive);
+        park_count_as_held(w, lease, true);
+        k->started_ms = w->now_ms;
+        k->wants_back = false;
+        k->yielded = false;
+        park_say(w, lease, ACTION_THAWING, RULE_THAW_BEGAN, k->way, out);
+        if (k->way == WAY_OUT_CHECKPOINT) {
+                park_enter(w, lease, PARK_RESTORING, settle_ms(k->used_bytes));
+                thaw_restore_next(w, lease, out);
+        } else {
+                park_enter(w, lease, PARK_RETURNING, w->config.collect_ms);
+                if (lease->owner_gone)
+                        thaw_is_back(w, lease, out); /* nobody is left to say so */
+        }
+}
+
+/* Could not be tried: it stays parked, nothing is counted against it. */
+void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why, struct actions *out)
+{
+        struct park *k = &lease->park;
+
+        bool lasts = why != HAND_WHY_HEADROOM && why != HAND_WHY_RATE && why != HAND_WHY_LOST;
+
+        k->again_ms = w->now_ms + (lasts ? u64_max(w->config.back_off_ms, AGAIN_MS) : AGAIN_MS);
+        park_reserve(w, lease, 0);
+        park_set_exclusive(w, lease, false);
+        park_count_as_held(w, lease, false);
+        life_change_state(w, lease, LEASE_EVENT_PARK);
+        park_enter(w, lease, PARK_OUT, 0);
+        park_say(w, lease, ACTION_PARKED, RULE_THAW_BLOCKED, why, out);
+        thaw_enqueue(w, lease);
+        reading_outdated(w, lease->device, out);
+}
+
+void park_activated(struct world *w, struct lease *lease, struct actions *out)
+{
+        if (lease->park.step == PARK_RETURNING && lease->park.way != WAY_OUT_CHECKPOINT)
+                thaw_is_back(w, lease, out);
+}
