@@ -52,7 +52,7 @@ bool bookings_next(const struct world *w, const struct lease *l, struct clocks n
                 .daily = true,
                 .day_s = l->day_s,
                 .follows_id = l->id,
-                .ways = { .named = l->ways.named },
+                .ways = { .named = l->ways.named, .declared = l->ways.declared },
                 .binding = { .kind = BINDING_HEARTBEAT, .ttl_ms = DURATION_MAX_MS },
         };
         ret->start_ms = now.world_ms + (ret->start_wall_ms - now.wall_ms);
