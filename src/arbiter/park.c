@@ -123,6 +123,23 @@ void park_back_to_work(struct world *w, struct lease *lease)
                 life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);
 }
 
+void park_stays_out(struct world *w, struct lease *lease, struct actions *out)
+{
+        struct park *k = &lease->park;
+
+        k->way = WAY_OUT_COOPERATE;
+        k->planned_bytes = k->moved_bytes = 0;
+        k->failed_ways = 0;
+        k->yielded = false;
+        park_enter(w, lease, PARK_OUT, 0);
+        life_change_state(w, lease, LEASE_EVENT_PARK);
+        park_reserve(w, lease, 0);
+        park_count_as_held(w, lease, false);
+        park_say(w, lease, ACTION_PARKED, RULE_PARK_UNDONE, k->way, out);
+        if (thaw_is_wanted(w, lease))
+                thaw_enqueue(w, lease);
+}
+
 void park_stick(struct world *w, struct lease *lease, enum hand_why why, struct actions *out)
 {
         plan_fail_of(w, lease, out);
@@ -347,6 +364,10 @@ static void finish_undo(struct world *w, struct lease *lease, struct actions *ou
         if (lease->park.lost_one) {
                 park_stick(w, lease, HAND_WHY_DRIVER, out);
                 lease->park.step = PARK_UNDOING;
+                return;
+        }
+        if (lease->park.broke_promise) {
+                park_stays_out(w, lease, out);
                 return;
         }
         park_back_to_work(w, lease); /* also who was taken for stuck, for an answer came late: nobody of it is away */

@@ -34,6 +34,8 @@ bool park_is_still_wanted(struct world *w, const struct lease *lease);
 void park_undo(struct world *w, struct lease *lease, enum hand_why why, struct actions *out);
 void park_undo_members(struct world *w, struct lease *lease, struct actions *out);
 void park_back_to_work(struct world *w, struct lease *lease);
+/* It had given way, broke its promise, and could not be taken off by another way out: it is away in the books, as it was. */
+void park_stays_out(struct world *w, struct lease *lease, struct actions *out);
 void park_stick(struct world *w, struct lease *lease, enum hand_why why, struct actions *out);
 
 /* ---- thaw.c ---- */

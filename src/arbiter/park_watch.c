@@ -162,6 +162,10 @@ static void way_failed(struct world *w, struct lease *lease, struct actions *out
         }
         k->not_before_ms = w->now_ms + w->config.back_off_ms;
         plan_fail_of(w, lease, out);
+        if (k->broke_promise) {
+                park_stays_out(w, lease, out);
+                return;
+        }
         park_back_to_work(w, lease);
         park_say(w, lease, ACTION_THAWED, RULE_PARK_UNDONE, way, out);
 }

@@ -29,7 +29,7 @@ struct candidate {
 
 /* What host memory can still take. */
 struct room {
-        uint64_t ledger_bytes, host_bytes;
+        uint64_t ledger_cap_bytes, ledger_taken_bytes, host_bytes;
         bool pressure, unknown;
 };
 
@@ -62,14 +62,20 @@ static uint64_t planned_bytes(const struct world *w)
         return bytes;
 }
 
-uint64_t reclaim_ledger_room_bytes(const struct world *w)
+/* Charged, on its way there, or set aside. */
+static uint64_t ledger_taken_bytes(const struct world *w)
 {
         uint64_t taken = u64_add_sat(w->ledger_charged_bytes, planned_bytes(w));
 
         for (uint32_t i = 0; i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0)
                         taken = u64_add_sat(taken, w->leases[i].ledger_set_aside_bytes);
-        return u64_sub0(w->config.ledger_cap_bytes, taken);
+        return taken;
+}
+
+uint64_t reclaim_ledger_room_bytes(const struct world *w)
+{
+        return u64_sub0(w->config.ledger_cap_bytes, ledger_taken_bytes(w));
 }
 
 uint64_t reclaim_host_room_bytes(const struct world *w)
@@ -84,12 +90,11 @@ bool reclaim_host_is_short(const struct world *w)
 
 static struct room room_of(const struct world *w, const struct reclaim_demand *d)
 {
-        uint64_t taken = 0;
-
         /* What goes back to its device makes room here: two that change places do not wait for one another. */
-        if (d)
-                taken = d->leaving_ledger_bytes;
-        return (struct room){ .ledger_bytes = u64_add_sat(reclaim_ledger_room_bytes(w), taken),
+        uint64_t leaving_bytes = d ? d->leaving_ledger_bytes : 0;
+
+        return (struct room){ .ledger_cap_bytes = w->config.ledger_cap_bytes,
+                              .ledger_taken_bytes = u64_sub0(ledger_taken_bytes(w), leaving_bytes),
                               .host_bytes = reclaim_host_room_bytes(w),
                               .pressure = w->host.pressure,
                               .unknown = w->host.total_bytes == 0 };
@@ -327,7 +332,8 @@ static enum reclaim_no has_room(const struct search *s, struct candidate *c, uns
                 return RECLAIM_MAY;
         if (s->room.pressure)
                 return RECLAIM_PRESSURE;
-        if (bytes > u64_add_sat(s->room.ledger_bytes, lease ? lease->ledger_set_aside_bytes : 0))
+        uint64_t taken_bytes = u64_sub0(s->room.ledger_taken_bytes, lease ? lease->ledger_set_aside_bytes : 0);
+        if (u64_add_sat(taken_bytes, bytes) > s->room.ledger_cap_bytes)
                 return RECLAIM_LEDGER_FULL;
         if (s->room.unknown || bytes > s->room.host_bytes)
                 return RECLAIM_HOST_MEMORY;
@@ -339,14 +345,14 @@ static void take(struct search *s, struct candidate *c, uint8_t at)
         c->taken = true;
         c->at = at;
         c->host_bytes = moves_bytes(&s->w->holders[c->holder], c->ways[at]);
-        s->room.ledger_bytes = u64_sub0(s->room.ledger_bytes, c->host_bytes);
+        s->room.ledger_taken_bytes = u64_add_sat(s->room.ledger_taken_bytes, c->host_bytes);
         s->room.host_bytes = u64_sub0(s->room.host_bytes, c->host_bytes);
 }
 
 static void put_back(struct search *s, struct candidate *c)
 {
         c->taken = false;
-        s->room.ledger_bytes = u64_add_sat(s->room.ledger_bytes, c->host_bytes);
+        s->room.ledger_taken_bytes = u64_sub0(s->room.ledger_taken_bytes, c->host_bytes);
         s->room.host_bytes = u64_add_sat(s->room.host_bytes, c->host_bytes);
         c->host_bytes = 0;
 }
@@ -651,7 +657,7 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
         }
         s.room = room_of(w, d);
         uint64_t owed_bytes = owed_by_plans_bytes(w, d);
-        s.room.ledger_bytes = u64_sub0(s.room.ledger_bytes, owed_bytes);
+        s.room.ledger_taken_bytes = u64_add_sat(s.room.ledger_taken_bytes, owed_bytes);
         s.room.host_bytes = u64_sub0(s.room.host_bytes, owed_bytes);
         collect(&s, ret, why);
         s.n_tried = s.n;
