@@ -24,7 +24,7 @@ enum {
 struct facts {
         uv_timer_t timer;
         bool started, told_once;
-        bool calm; /* the next look is far away */
+        bool calm;        /* the next look is far away */
         struct host told; /* what the core was told last */
         struct host_limits limits;
         uint32_t next_process;
