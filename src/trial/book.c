@@ -40,11 +40,10 @@ static bool is_listed_on(const struct card *card, struct identity identity)
 /* Told once: to say it again changes nothing. */
 static void process_ended(struct trial *t, struct identity identity)
 {
-        uint32_t p = proc_find(t, identity);
+        const struct process *known = world_process_find(t->world, identity);
 
-        if (p == NOBODY || t->procs[p].end_told || !t->procs[p].told)
+        if (!known || known->state == PROCESS_ENDED)
                 return;
-        t->procs[p].end_told = true;
         for (uint32_t c = 0; c < t->n_cards; c++)
                 if (is_listed_on(&t->cards[c], identity))
                         book_changed(t, c);
@@ -157,6 +156,8 @@ static void waits(const struct trial *t, const struct action *a, struct book *b)
         bool for_device = a->why.rule == RULE_NO_USABLE_DEVICE || a->why.rule == RULE_READING_STALE ||
                           a->why.rule == RULE_READING_UNSETTLED || a->why.rule == RULE_ABOVE_CEILING;
 
+        if (a->why.rule == RULE_NO_ROOM && a->why.start_ms != 0)
+                b->was_head = true;
         if (for_device)
                 b->waits_since_ms = 0;
         else if (b->waits_since_ms == 0)
@@ -188,7 +189,20 @@ static void returned(struct trial *t, struct book *b)
         t->count.thaws += b->parked == PARKED_BACK;
         if (b->parked == PARKED_BACK && b->slot_end_ms != 0)
                 b->slot_end_ms += t->now_ms - b->slot_stands_ms;
+        b->by_person = false;
         b->parked = PARKED_NOT;
+}
+
+/* What it gave back before its park was undone may be somebody else's by now: it goes on with what is left of its promise. */
+static void undone(struct trial *t, const struct action *a, struct book *b)
+{
+        const struct lease *l = world_lease_by_id(t->world, a->lease_id);
+        const struct holder *h = l ? world_holder_get(t->world, l->holder) : NULL;
+
+        t->count.undone++;
+        b->by_person = false;
+        if (h)
+                b->bytes = u64_min(b->bytes, h->reserved_bytes);
 }
 
 static void changed(struct trial *t, struct book *b)
@@ -211,12 +225,20 @@ static void changed(struct trial *t, struct book *b)
                 b->slot_end_ms = extends || c->slot_ms ? from_ms + c->slot_ms : 0;
 }
 
+/* It comes back at once to where it was: what it has again is what nobody else was given. */
+static bool is_rehearsal(struct trial *t, uint64_t lease_id)
+{
+        const struct lease *l = world_lease_by_id(t->world, lease_id);
+        return l && l->park.cause == PARK_REHEARSAL;
+}
+
 static void parking(struct trial *t, const struct action *a, struct book *b)
 {
         switch ((unsigned) a->kind) {
         case ACTION_ASKED:
                 check_asked(t, a);
-                b->parked = PARKED_ASKED;
+                if (b->parked != PARKED_OUT) /* who broke his promise is asked again, and stays away in the books */
+                        b->parked = PARKED_ASKED;
                 b->asked_ms = t->now_ms;
                 b->way = (uint8_t) a->why.limit;
                 t->count.asked++;
@@ -229,10 +251,11 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 break;
         case ACTION_THAWING:
                 check_thawing(t, a);
+                b->bytes = a->bytes; /* it counts in full again */
                 b->by_person = false;
                 b->parked = PARKED_BACK;
                 b->back_ms = t->now_ms;
-                t->granted[b->device] = true;
+                t->granted[b->device] = !is_rehearsal(t, a->lease_id);
                 break;
         case ACTION_THAWED:
                 returned(t, b);
@@ -291,7 +314,7 @@ void book_action(struct trial *t, const struct action *a)
         if (b && a->token != 0 && a->token == t->sent_park.token && a->kind != ACTION_REFUSED)
                 person_said(t, b);
         if (b && a->why.rule == RULE_PARK_UNDONE)
-                t->count.undone++;
+                undone(t, a, b);
         switch ((enum action_kind) a->kind) {
         case ACTION_GRANTED:
                 granted(t, a, b);

@@ -28,7 +28,7 @@ static uint64_t declared_ahead_ms(const struct trial *t, const struct book *b, u
 /* I11: somebody of 2 to 4 waits beyond every reason, and something that came later begins. */
 static void check_waits(struct trial *t, const struct action *a, const struct book *later)
 {
-        if (later->priority == PRIORITY_URGENT ||
+        if (later->priority == PRIORITY_URGENT || later->was_head ||
             (a->why.rule != RULE_FITS && a->why.rule != RULE_PASSES_HEAD && a->why.rule != RULE_RECLAIMED))
                 return;
         for (uint32_t i = 0; i < t->world->n_entries; i++) {

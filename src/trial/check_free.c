@@ -55,7 +55,7 @@ static void add_lease(struct trial *t, uint32_t card, uint64_t id, struct sum *s
         const struct said *said = &t->cards[card].said;
         bool promises = book_lives(b) && (b->parked == PARKED_NOT || b->parked == PARKED_BACK);
         uint64_t u = 0, r = promises ? b->bytes : 0;
-        bool known = !b->managed;
+        bool known = !b->managed && b->parked != PARKED_BACK; /* what of it is back already nobody can tell */
 
         if (b->life == LIFE_GRANTED) {
                 sum->promised += r;

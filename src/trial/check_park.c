@@ -31,7 +31,7 @@ static void check_outranked(struct trial *t, const struct book *victim, const st
                 trial_break(
                         t, "a filler, L%" PRIu64 ", takes the memory of L%" PRIu64 ", which is idle for %" PRIu64 " ms",
                         demander_id, victim_id, idle);
-        if (idle != 0 || l->park.idle || l->over_time || victim->backfill)
+        if (idle != 0 || l->park.idle || l->over_time || victim->backfill || l->backfilled)
                 return;
         if (d->priority + t->config.margin > l->priority)
                 trial_break(t, "margin: L%" PRIu64 " of priority %u stops the work of L%" PRIu64 " of %u", demander_id,
@@ -52,7 +52,8 @@ static void check_cap(struct trial *t, const struct lease *l, uint64_t demander_
                 moves += said->rows[i].lease_id == l->id ? said->rows[i].bytes : 0;
         if (moves <= l->ledger_set_aside_bytes)
                 return; /* kept for it since it went ahead of a head, whatever the cap is now */
-        if (said->told && charged + moves > t->config.ledger_cap_bytes)
+        /* The cap may have been lowered since: then at least nothing is added. */
+        if (said->told && charged + moves > u64_max(t->config.ledger_cap_bytes, t->world->ledger_charged_bytes))
                 trial_break(t, "I5: L%" PRIu64 " moves %" PRIu64 ", where %" PRIu64 " of %" PRIu64 " are charged",
                             l->id, moves, charged, t->config.ledger_cap_bytes);
 }

@@ -57,9 +57,8 @@ enum record_truth { /* as the hands write it, by the process (wire/record.h) */
 
 struct proc {
         bool used, alive;
-        bool told;     /* the eyes have named it to the daemon that runs now */
-        bool end_told; /* and that it has ended */
-        bool listed;   /* by the reading before */
+        bool told;   /* the eyes have named it to the daemon that runs now */
+        bool listed; /* by the reading before */
         bool graphics;
         bool no_figure; /* of those whose memory nobody can tell */
         bool is_owner;  /* a wrapper, with nothing on a card */
@@ -187,6 +186,7 @@ struct book {
         uint8_t priority;
         uint8_t n_ended; /* I8 */
         bool stepped_aside;
+        bool was_head; /* with a start in sight: it keeps that place (design 4.2) */
         uint32_t client, uid, device;
         uint64_t bytes, arrived_ms, granted_ms, slot_ms, slot_end_ms;
         uint64_t asked_ms, parked_ms, until_ms, back_ms;
