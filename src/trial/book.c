@@ -29,14 +29,6 @@ void book_changed(struct trial *t, uint32_t card)
         t->cards[card].said.fresh = false;
 }
 
-static bool is_listed_on(const struct card *card, struct identity identity)
-{
-        for (uint32_t i = 0; i < card->said.n_rows; i++)
-                if (identity_equal(card->said.rows[i].identity, identity))
-                        return true;
-        return false;
-}
-
 /* Told once: to say it again changes nothing. */
 static void process_ended(struct trial *t, struct identity identity)
 {
@@ -45,7 +37,7 @@ static void process_ended(struct trial *t, struct identity identity)
         if (!known || known->state == PROCESS_ENDED)
                 return;
         for (uint32_t c = 0; c < t->n_cards; c++)
-                if (is_listed_on(&t->cards[c], identity))
+                if (world_occupancy_find(t->world, c, identity))
                         book_changed(t, c);
 }
 
