@@ -9,7 +9,7 @@
  *      process.c  processes                 client.c   who asks, and what becomes of it
  *      hands.c    orders and records        daemon.c   step, commit, act; die, and come back
  *      book.c     what was said             check*.c   what must never happen (design 5)
- *      play.c     one life, from event to event
+ *      play.c     one life, from event to event       happen.c   the events of its script
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -422,6 +422,12 @@ void check_end(struct trial *t);
 void check_memory(struct trial *t, uint32_t p, uint64_t bytes); /* an honest lease ran out of memory */
 void check_free(struct trial *t, uint32_t card);
 uint64_t check_committed_bytes(struct trial *t, uint32_t card);
+
+/* ---- happen.c ---- */
+
+void happen(struct trial *t, const struct event *e);
+void host_back(struct trial *t);
+void eyes_back(struct trial *t, const struct timer *timer);
 
 /* ---- play.c ---- */
 
