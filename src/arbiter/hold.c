@@ -52,13 +52,11 @@ static void begin(struct world *w, struct lease *lease, const struct lease *for_
         lease->park.started_ms = lease->park.step_ms = w->now_ms;
         lease->park.deadline_ms = w->now_ms + w->config.lock_ms + HANDS_LATE_MS;
         lease->park.told = false;
-        for
-                each_member(w, lease, p)
-                {
-                        const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
-                        p->device_bytes = o ? o->used_bytes : 0;
-                        member_order(w, lease, p, HAND_HOLD, MEMBER_LOCKING, 0, w->config.lock_ms, out);
-                }
+        each_member (w, lease, p) {
+                const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
+                p->device_bytes = o ? o->used_bytes : 0;
+                member_order(w, lease, p, HAND_HOLD, MEMBER_LOCKING, 0, w->config.lock_ms, out);
+        }
 }
 
 void hold_let_go(struct world *w, struct lease *lease, struct actions *out)
@@ -68,8 +66,8 @@ void hold_let_go(struct world *w, struct lease *lease, struct actions *out)
         lease->park.step = PARK_UNLOCKING;
         lease->park.step_ms = w->now_ms;
         lease->park.deadline_ms = w->now_ms + HANDS_LATE_MS;
-        for
-                each_member(w, lease, p) if (p->member == MEMBER_LOCKED)
+        each_member (w, lease, p)
+                if (p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
         hold_went_on(w, lease, out);
 }
@@ -91,8 +89,8 @@ void hold_went_on(struct world *w, struct lease *lease, struct actions *out)
         }
         if (lease->park.step != PARK_UNLOCKING || m.at[MEMBER_LOCKED] != 0 || m.at[MEMBER_RESTORED] != 0)
                 return;
-        for
-                each_member(w, lease, p) member_leave(w, lease, p);
+        each_member (w, lease, p)
+                member_leave(w, lease, p);
         park_say(w, lease, ACTION_THAWED, RULE_LET_GO, WAY_OUT_CHECKPOINT, out);
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         lease->park.step = PARK_NONE;

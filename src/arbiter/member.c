@@ -24,14 +24,12 @@ void members_count(struct world *w, const struct lease *lease, struct members *r
         struct process *p;
 
         *ret = (struct members){ 0 };
-        for
-                each_member(w, lease, p)
-                {
-                        ret->n++;
-                        ret->at[p->member]++;
-                        ret->n_busy += member_is_busy(p->member);
-                        ret->n_away += member_is_away(p->member);
-                }
+        each_member (w, lease, p) {
+                ret->n++;
+                ret->at[p->member]++;
+                ret->n_busy += member_is_busy(p->member);
+                ret->n_away += member_is_away(p->member);
+        }
 }
 
 void member_order(struct world *w, const struct lease *lease, struct process *p, enum hand_verb verb,

@@ -9,9 +9,7 @@
 
 /* Each process of @lease that is a member, or that its device lists. */
 struct process *member_next(struct world *world, const struct lease *lease, uint32_t *at);
-#define each_member(w, lease, p)                                                                                       \
-        (uint32_t p##_at = 0;;) if (!(p = member_next((w), (lease), &p##_at))) break;                                  \
-        else
+#define each_member(w, lease, p) for (uint32_t p##_at = 0; (p = member_next((w), (lease), &p##_at));)
 
 struct members {
         uint32_t n;

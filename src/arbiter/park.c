@@ -173,13 +173,11 @@ static void ask_members(struct world *w, struct lease *lease, struct actions *ou
         struct process *p;
 
         park_enter(w, lease, PARK_LOCKING, w->config.lock_ms + HANDS_LATE_MS);
-        for
-                each_member(w, lease, p)
-                {
-                        const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
-                        p->device_bytes = o ? o->used_bytes : 0;
-                        member_order(w, lease, p, HAND_LOCK, MEMBER_LOCKING, 0, w->config.lock_ms, out);
-                }
+        each_member (w, lease, p) {
+                const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
+                p->device_bytes = o ? o->used_bytes : 0;
+                member_order(w, lease, p, HAND_LOCK, MEMBER_LOCKING, 0, w->config.lock_ms, out);
+        }
 }
 
 void park_begin_way(struct world *w, struct lease *lease, enum way_out_kind way, struct actions *out)
@@ -290,9 +288,10 @@ static void stop_members(struct world *w, struct lease *lease, struct actions *o
                 return;
         }
         park_enter(w, lease, PARK_STOPPING, HANDS_LATE_MS);
-        for
-                each_member(w, lease, p) if (p->member == MEMBER_CHECKPOINTED)
+        each_member (w, lease, p)
+                if (p->member == MEMBER_CHECKPOINTED)
                         member_order(w, lease, p, HAND_STOP, MEMBER_STOPPING, 0, 0, out);
+        reading_outdated(w, lease->device, out); /* meanwhile: its memory is gone, or will be */
 }
 
 static void checkpoint_members(struct world *w, struct lease *lease, struct actions *out)
@@ -300,8 +299,8 @@ static void checkpoint_members(struct world *w, struct lease *lease, struct acti
         struct process *p;
 
         park_enter(w, lease, PARK_CHECKPOINTING, settle_ms(lease->park.used_bytes));
-        for
-                each_member(w, lease, p) if (p->member == MEMBER_LOCKED)
+        each_member (w, lease, p)
+                if (p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_CHECKPOINT, MEMBER_CHECKPOINTING, 0, 0, out);
 }
 
@@ -332,10 +331,16 @@ void park_go_on_out(struct world *w, struct lease *lease, struct actions *out)
                 if (m.at[MEMBER_LOCKED] == 0)
                         stop_members(w, lease, out);
                 break;
-        case PARK_STOPPING:
+        case PARK_STOPPING: {
+                uint64_t checkpointed_ms = lease->park.step_ms;
                 park_enter(w, lease, PARK_SETTLING, settle_ms(lease->park.used_bytes));
-                actions_read_soon(w, out, lease->device);
+                lease->park.step_ms = checkpointed_ms; /* what was seen since then counts */
+                if (park_is_off(w, lease))
+                        park_is_out(w, lease, out);
+                else
+                        actions_read_soon(w, out, lease->device);
                 break;
+        }
         default:
                 break;
         }
@@ -359,8 +364,9 @@ static void finish_undo(struct world *w, struct lease *lease, struct actions *ou
 {
         struct process *p;
 
-        for
-                each_member(w, lease, p) if (p->member == MEMBER_RUNNING) member_leave(w, lease, p);
+        each_member (w, lease, p)
+                if (p->member == MEMBER_RUNNING)
+                        member_leave(w, lease, p);
         if (lease->park.lost_one) {
                 park_stick(w, lease, HAND_WHY_DRIVER, out);
                 lease->park.step = PARK_UNDOING;
@@ -381,17 +387,15 @@ void park_undo_members(struct world *w, struct lease *lease, struct actions *out
         struct members m;
         struct process *p;
 
-        for
-                each_member(w, lease, p)
-                {
-                        if (!actions_have_room(out, ACTIONS_PER_TREE))
-                                return;
-                        if (p->member == MEMBER_LOCKED || p->member == MEMBER_RESTORED)
-                                member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
-                        else if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
-                                member_order(w, lease, p, HAND_RESTORE, MEMBER_RESTORING,
-                                             park_member_limit_bytes(w, lease, p), 0, out);
-                }
+        each_member (w, lease, p) {
+                if (!actions_have_room(out, ACTIONS_PER_TREE))
+                        return;
+                if (p->member == MEMBER_LOCKED || p->member == MEMBER_RESTORED)
+                        member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
+                else if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
+                        member_order(w, lease, p, HAND_RESTORE, MEMBER_RESTORING, park_member_limit_bytes(w, lease, p),
+                                     0, out);
+        }
         members_count(w, lease, &m);
         if (m.n == m.at[MEMBER_RUNNING] + m.at[MEMBER_FAILED])
                 finish_undo(w, lease, out);

@@ -38,6 +38,10 @@ void park_back_to_work(struct world *w, struct lease *lease);
 void park_stays_out(struct world *w, struct lease *lease, struct actions *out);
 void park_stick(struct world *w, struct lease *lease, enum hand_why why, struct actions *out);
 
+/* ---- park_watch.c ---- */
+/* Does a look since its step began show that it is off its device? */
+bool park_is_off(struct world *w, const struct lease *lease);
+
 /* ---- thaw.c ---- */
 void thaw_restore_next(struct world *w, struct lease *lease, struct actions *out);
 void thaw_is_back(struct world *w, struct lease *lease, struct actions *out);

@@ -34,8 +34,9 @@ static uint64_t may_stay_bytes(struct world *w, const struct lease *lease, const
         return u64_max(h->ways.floor_bytes[lease->park.way], u64_min(context_bytes, lease->park.used_bytes / 4));
 }
 
-static bool is_off(struct world *w, const struct lease *lease, const struct holder *h)
+bool park_is_off(struct world *w, const struct lease *lease)
 {
+        const struct holder *h = park_holder_of(w, lease);
         const struct device *dev = &w->devices[lease->device];
 
         if (!dev->settled || dev->reading_ms < lease->park.step_ms || !dev->per_process_known)
@@ -110,13 +111,13 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
                                         life_end(w, lease, END_WORKERS_GONE, 0, out);
                                 break;
                         }
-                        if (is_off(w, lease, h))
+                        if (park_is_off(w, lease))
                                 park_is_out(w, lease, out);
                         else if (lease->park.yielded)
                                 actions_read_soon(w, out, device);
                         break;
                 case PARK_SETTLING:
-                        if (is_off(w, lease, h))
+                        if (park_is_off(w, lease))
                                 park_is_out(w, lease, out);
                         else
                                 actions_read_soon(w, out, device);
@@ -176,8 +177,8 @@ static void try_again(struct world *w, struct lease *lease, struct actions *out)
 
         switch ((unsigned) lease->park.step) {
         case PARK_CHECKPOINTING:
-                for
-                        each_member(w, lease, p) if (p->member == MEMBER_LOCKED && lease->state == LEASE_ASKING)
+                each_member (w, lease, p)
+                        if (p->member == MEMBER_LOCKED && lease->state == LEASE_ASKING)
                                 member_order(w, lease, p, HAND_CHECKPOINT, MEMBER_CHECKPOINTING, 0, 0, out);
                 break;
         case PARK_RESTORING:
@@ -185,8 +186,8 @@ static void try_again(struct world *w, struct lease *lease, struct actions *out)
                         thaw_restore_next(w, lease, out);
                 break;
         case PARK_UNLOCKING:
-                for
-                        each_member(w, lease, p) if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
+                each_member (w, lease, p)
+                        if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
                                 member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
                 break;
         case PARK_UNDOING:

@@ -147,8 +147,8 @@ void thaw_is_back(struct world *w, struct lease *lease, struct actions *out)
         struct process *p;
         bool undone = k->undo_group != 0;
 
-        for
-                each_member(w, lease, p) member_leave(w, lease, p);
+        each_member (w, lease, p)
+                member_leave(w, lease, p);
         if (k->way == WAY_OUT_COOPERATE && !k->broke_promise)
                 k->strikes[k->way] = 0;
         k->back_ms = w->now_ms - k->started_ms;
@@ -185,8 +185,9 @@ void thaw_restore_next(struct world *w, struct lease *lease, struct actions *out
         members_count(w, lease, &m);
         if (m.n_busy != 0)
                 return;
-        for
-                each_member(w, lease, p) if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED) next = p;
+        each_member (w, lease, p)
+                if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
+                        next = p;
         if (next) {
                 uint64_t limit_bytes = park_member_limit_bytes(w, lease, next);
                 if (m.at[MEMBER_RESTORED] == 0)
@@ -201,8 +202,8 @@ void thaw_restore_next(struct world *w, struct lease *lease, struct actions *out
                 return;
         }
         park_enter(w, lease, PARK_UNLOCKING, HANDS_LATE_MS);
-        for
-                each_member(w, lease, p) if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
+        each_member (w, lease, p)
+                if (p->member == MEMBER_RESTORED || p->member == MEMBER_LOCKED)
                         member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
         members_count(w, lease, &m);
         if (m.n_busy == 0)

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from cli_helpers import LESSOR, MIB, SIMGPU, Place, is_alive, until
+from cli_helpers import MIB, SIMGPU, Place, is_alive, until
 
 
 @pytest.fixture(name="place")
