@@ -825,6 +825,11 @@ static void look_at(struct pass *p, struct entry *e)
         if (plan && start_elsewhere(p, e, plan))
                 return;
         if (plan) {
+                follow_need(p, e);
+                if (plan->need_bytes != e->demand_bytes) {
+                        plan_set_need(w, plan, e->demand_bytes);
+                        lane_refresh(w, plan->device, lane_of(p, plan->device));
+                }
                 serve_plan(p, e, plan);
                 return;
         }

@@ -46,7 +46,13 @@ static void grow_claim(struct world *w, struct plan *plan)
         uint64_t has_bytes = plan_claimed_bytes(w, plan);
 
         sums_now(w, plan->device, &sums);
-        set_claim(w, plan, has_bytes + u64_min(plan->need_bytes - has_bytes, sums_free_bytes(&sums)));
+        set_claim(w, plan, has_bytes + u64_min(u64_sub0(plan->need_bytes, has_bytes), sums_free_bytes(&sums)));
+}
+
+void plan_set_need(struct world *w, struct plan *plan, uint64_t bytes)
+{
+        plan->need_bytes = bytes;
+        set_claim(w, plan, u64_min(plan_claimed_bytes(w, plan), bytes));
 }
 
 /* What @lease gave back since the last look goes from its reservation to the claim, in one step. */
@@ -69,7 +75,8 @@ static void move_settled(struct world *w, struct plan *plan, struct lease *lease
         world_holder_written(w, h);
         sums_now(w, plan->device, &sums);
         uint64_t has_bytes = plan_claimed_bytes(w, plan);
-        uint64_t gain_bytes = u64_min(u64_min(more_bytes, plan->need_bytes - has_bytes), sums_free_bytes(&sums));
+        uint64_t gain_bytes =
+                u64_min(u64_min(more_bytes, u64_sub0(plan->need_bytes, has_bytes)), sums_free_bytes(&sums));
         set_claim(w, plan, has_bytes + gain_bytes);
         k->moved_bytes += gain_bytes;
         world_holder_writing(w, h);

@@ -18,6 +18,8 @@ void plan_end(struct world *world, struct plan *plan);
 /* The same because @lease could not be taken off: what was parked for it comes back, the last one first. */
 void plan_fail_of(struct world *world, const struct lease *lease, struct actions *out);
 uint64_t plan_claimed_bytes(struct world *world, const struct plan *plan);
+/* What its entry needs is another amount now. */
+void plan_set_need(struct world *world, struct plan *plan, uint64_t bytes);
 /* Would what @plan needs be there if nothing more were taken back? Who is on his way off the device counts in full until he is
  * off: he may still have to be brought back. */
 bool plan_has_enough(struct world *world, const struct plan *plan);

@@ -15,6 +15,7 @@ uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
 
         if (lease->park.way != WAY_OUT_CHECKPOINT)
                 return bytes;
+        bytes = u64_max(bytes, lease->park.charged_bytes); /* it may have used more than it reserved */
         uint64_t ceiling_bytes = device_ceiling_now(w, lease->device);
         return u64_max(bytes, u64_min(u64_add_sat(bytes, park_slack_bytes(w, lease->device)), ceiling_bytes));
 }
