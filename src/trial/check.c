@@ -100,6 +100,18 @@ static bool may_end(struct trial *t, const struct book *b)
         return slot_over || b->kill_left || way;
 }
 
+/* The hands look at the card once more: they have to be told how much may be used there at most. */
+static void check_restore(struct trial *t, const struct action *a, const struct proc *p)
+{
+        uint64_t total = t->cards[p->card].total_bytes;
+
+        if (p->away && a->limit_bytes + a->bytes > total)
+                trial_break(t,
+                            "I2: pid %u of L%" PRIu64 " may be restored beside %" PRIu64 ", with %" PRIu64
+                            " of %" PRIu64,
+                            a->process.pid, a->lease_id, a->limit_bytes, a->bytes, total);
+}
+
 void check_order(struct trial *t, const struct action *a)
 {
         struct book *b = book_of(t, a->lease_id);
@@ -110,6 +122,8 @@ void check_order(struct trial *t, const struct action *a)
         if (i != NOBODY && t->procs[i].client != b->client)
                 trial_break(t, "I3: an order for L%" PRIu64 " against pid %u, which is not its own", a->lease_id,
                             a->process.pid);
+        if (a->hand == HAND_RESTORE && i != NOBODY)
+                check_restore(t, a, &t->procs[i]);
         if (!is_signal(a))
                 return;
         if (!t->world->eyes_answering || t->degraded)
