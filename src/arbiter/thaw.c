@@ -15,7 +15,8 @@ uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
 
         if (lease->park.way != WAY_OUT_CHECKPOINT)
                 return bytes;
-        bytes = u64_max(bytes, lease->park.charged_bytes); /* it may have used more than it reserved */
+        /* It may have used more than it reserved, and more than it was read to. */
+        bytes = u64_max(bytes, u64_max(lease->park.used_bytes, lease->park.charged_bytes));
         uint64_t ceiling_bytes = device_ceiling_now(w, lease->device);
         return u64_max(bytes, u64_min(u64_add_sat(bytes, park_slack_bytes(w, lease->device)), ceiling_bytes));
 }
