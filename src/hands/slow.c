@@ -72,7 +72,7 @@ static enum warden_why check_and_kill(void *ctx, uint32_t pid)
         return r == 0 || r == -ESRCH ? WARDEN_WHY_NONE : WARDEN_WHY_SYSTEM;
 }
 
-static enum warden_why each_member(const struct slow *s, enum warden_why (*each)(void *ctx, uint32_t pid))
+static enum warden_why each_member (const struct slow *s, enum warden_why(*each)(void *ctx, uint32_t pid))
 {
         struct slow copy = *s;
         return cgroup_each(s->cgroup, s->settings->look_ms, each, &copy);
@@ -90,9 +90,9 @@ static enum warden_why freeze_and_kill(const struct slow *s)
         }
         /* One that hangs in the kernel never stands still; the others are killed all the same. */
         (void) cgroup2_wait(s->cgroup, "frozen", '1', s->settings->kill_wait_ms);
-        enum warden_why why = each_member(s, only_check);
+        enum warden_why why = each_member (s, only_check);
         if (why == WARDEN_WHY_NONE)
-                why = each_member(s, check_and_kill);
+                why = each_member (s, check_and_kill);
         int code = errno;
         (void) cgroup2_write(s->cgroup, "cgroup.freeze", "0");
         errno = code;
@@ -102,7 +102,7 @@ static enum warden_why freeze_and_kill(const struct slow *s)
 static enum warden_why kill_round(const struct slow *s)
 {
         /* First of all, and not only while they stand still: what may not be ended is not stopped for it either. */
-        enum warden_why why = each_member(s, only_check);
+        enum warden_why why = each_member (s, only_check);
         bool too_many = why == WARDEN_WHY_SYSTEM && errno == ETIME; /* born faster than they are looked at */
 
         if (why != WARDEN_WHY_NONE && !too_many)
@@ -150,7 +150,7 @@ static struct warden_answer kill_one(const struct slow *s)
 
 static struct warden_answer freeze_cgroup(const struct slow *s)
 {
-        enum warden_why why = each_member(s, only_check);
+        enum warden_why why = each_member (s, only_check);
         if (why != WARDEN_WHY_NONE)
                 return slow_answer(s->order, WARDEN_BLOCKED, why, why == WARDEN_WHY_SYSTEM ? errno : 0);
         int r = cgroup2_write(s->cgroup, "cgroup.freeze", "1");
