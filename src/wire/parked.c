@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/own_folder.h"
 
-enum { NAME_SIZE = RECORD_NAME_SIZE + 8 };
+enum { NAME_SIZE = RECORD_NAME_SIZE + 8, READ_TRIES = 100 };
 
 /* ---- the folder ---- */
 
@@ -50,13 +51,15 @@ static int check_file(int folder, int fd, struct error *err)
 
         if (fstat(folder, &of_folder) < 0 || fstat(fd, &st) < 0)
                 return error_errno(err, errno, "looking at a record");
+        if (st.st_nlink == 0)
+                return -EAGAIN; /* replaced by its next step, or removed, since it was opened */
         if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != of_folder.st_uid ||
             (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
                 return error_set(err, EPERM, "a record that is not a file of the folder's owner alone");
         return 0;
 }
 
-int parked_read(int folder, uint32_t pid, uint64_t start_ticks, struct record *ret, struct error *err)
+static int read_once(int folder, uint32_t pid, uint64_t start_ticks, struct record *ret, struct error *err)
 {
         char name[RECORD_NAME_SIZE], text[RECORD_MAX + 1], boot_id[RECORD_BOOT_ID_SIZE];
 
@@ -85,6 +88,15 @@ int parked_read(int folder, uint32_t pid, uint64_t start_ticks, struct record *r
         if (r < 0 && r != -ESTALE)
                 memset(ret, 0, sizeof(*ret));
         return r;
+}
+
+int parked_read(int folder, uint32_t pid, uint64_t start_ticks, struct record *ret, struct error *err)
+{
+        int r = -EAGAIN;
+
+        for (unsigned i = 0; r == -EAGAIN && i < READ_TRIES; i++)
+                r = read_once(folder, pid, start_ticks, ret, err);
+        return r == -EAGAIN ? error_set(err, EBUSY, "the record of pid %" PRIu32 " does not come to rest", pid) : r;
 }
 
 static int write_file(int folder, const char *name, const char *text, size_t n, struct error *err)

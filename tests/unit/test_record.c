@@ -216,6 +216,34 @@ static void record_written_is_read_until_it_is_removed(void **state)
         assert_int_equal(parked_read(folder, 4711, 123456, &back, NULL), -ENOENT);
 }
 
+/* Each step replaces the file: who has just opened the one before it is not told of a damaged record. */
+static void record_that_is_replaced_while_it_is_read_is_read_again(void **state)
+{
+        struct record r = sample(), back;
+        struct error err = { 0 };
+        int status;
+
+        (void) state;
+        assert_int_equal(parked_write(folder, &r, NULL), 0);
+        pid_t writer = fork();
+        assert_true(writer >= 0);
+        if (writer == 0) {
+                for (unsigned i = 0; i < 3000; i++)
+                        if (parked_write(folder, &r, NULL) < 0)
+                                _exit(1);
+                _exit(0);
+        }
+        pid_t ended = 0;
+        while (ended == 0) {
+                ended = waitpid(writer, &status, WNOHANG);
+                int code = parked_read(folder, 4711, 123456, &back, &err);
+                if (code != 0)
+                        fail_msg("%s", err.msg);
+        }
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_int_equal(back.step, r.step);
+}
+
 static void record_for_a_reader_is_its_groups_and_nobody_elses(void **state)
 {
         struct record r = sample();
@@ -386,6 +414,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(record_that_is_a_link_open_to_others_or_of_another_process_is_not_read,
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(record_of_another_boot_is_told_apart_and_set_aside, begin, end),
+                cmocka_unit_test_setup_teardown(record_that_is_replaced_while_it_is_read_is_read_again, begin, end),
                 cmocka_unit_test_setup_teardown(walk_tells_each_record_and_what_is_wrong_with_it, begin, end),
                 cmocka_unit_test_setup_teardown(folder_that_others_could_have_filled_is_refused, begin, end),
                 cmocka_unit_test_setup_teardown(lock_of_a_process_is_one_workers_and_goes_with_it, begin, end),
