@@ -288,6 +288,7 @@ static void stop_members(struct world *w, struct lease *lease, struct actions *o
                 return;
         }
         park_enter(w, lease, PARK_STOPPING, HANDS_LATE_MS);
+        lease->park.again_ms = 0;
         each_member (w, lease, p)
                 if (p->member == MEMBER_CHECKPOINTED)
                         member_order(w, lease, p, HAND_STOP, MEMBER_STOPPING, 0, 0, out);
@@ -332,6 +333,8 @@ void park_go_on_out(struct world *w, struct lease *lease, struct actions *out)
                         stop_members(w, lease, out);
                 break;
         case PARK_STOPPING: {
+                if (lease->park.again_ms != 0 && m.at[MEMBER_CHECKPOINTED] != 0)
+                        return; /* one that the hands were not there to stop */
                 uint64_t checkpointed_ms = lease->park.step_ms;
                 park_enter(w, lease, PARK_SETTLING, settle_ms(lease->park.used_bytes));
                 lease->park.step_ms = checkpointed_ms; /* what was seen since then counts */

@@ -166,6 +166,9 @@ bool park_outcome(struct world *w, const struct hand_outcome *o, struct actions 
                 break;
         case MEMBER_STOPPING: /* not stopped is no harm: it is locked */
                 p->member = o->outcome == OUTCOME_DONE ? MEMBER_STOPPED : MEMBER_CHECKPOINTED;
+                if (o->outcome == OUTCOME_BLOCKED && may_be_asked_again((enum hand_why) o->why) &&
+                    lease->park.step == PARK_STOPPING)
+                        lease->park.again_ms = w->now_ms + AGAIN_MS;
                 if (lease->park.step == PARK_UNDOING)
                         park_undo_members(w, lease, out);
                 else if (lease->park.step == PARK_RESTORING) /* late: it is on its way back already */

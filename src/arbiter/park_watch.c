@@ -181,6 +181,11 @@ static void try_again(struct world *w, struct lease *lease, struct actions *out)
                         if (p->member == MEMBER_LOCKED && lease->state == LEASE_ASKING)
                                 member_order(w, lease, p, HAND_CHECKPOINT, MEMBER_CHECKPOINTING, 0, 0, out);
                 break;
+        case PARK_STOPPING:
+                each_member (w, lease, p)
+                        if (p->member == MEMBER_CHECKPOINTED)
+                                member_order(w, lease, p, HAND_STOP, MEMBER_STOPPING, 0, 0, out);
+                break;
         case PARK_RESTORING:
                 if (lease->state == LEASE_THAWING)
                         thaw_restore_next(w, lease, out);

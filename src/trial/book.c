@@ -23,7 +23,7 @@ bool book_is_here(const struct book *b)
 /* A reading that was taken before grants nothing any more. */
 void book_changed(struct trial *t, uint32_t card)
 {
-        if (card >= t->n_cards || t->input->kind == INPUT_READING)
+        if (card >= t->n_cards || t->input.kind == INPUT_READING)
                 return; /* a reading is not older than what it shows */
         t->cards[card].said.changed_ms = t->now_ms;
         t->cards[card].said.fresh = false;

@@ -135,7 +135,7 @@ static void check_promises(struct trial *t, uint32_t card)
 void check_free(struct trial *t, uint32_t card)
 {
         const struct said *said = &t->cards[card].said;
-        bool adopts = t->input->kind == INPUT_REQUEST && t->sent.adopt;
+        bool adopts = t->input.kind == INPUT_REQUEST && t->sent.adopt;
         bool granted = t->granted[card] && !adopts;
 
         if (granted)

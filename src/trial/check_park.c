@@ -95,8 +95,8 @@ void check_stuck(struct trial *t, const struct action *a)
 {
         const struct book *b = book_of(t, a->lease_id);
 
-        if (t->input->kind == INPUT_OUTCOME && t->input->outcome.lease_id == a->lease_id &&
-            t->input->outcome.outcome == OUTCOME_BLOCKED && b->failed_ms < b->asked_ms)
+        if (t->input.kind == INPUT_OUTCOME && t->input.outcome.lease_id == a->lease_id &&
+            t->input.outcome.outcome == OUTCOME_BLOCKED && b->failed_ms < b->asked_ms)
                 trial_break(t, "I4: L%" PRIu64 " is stuck, because something could not be tried", a->lease_id);
 }
 

@@ -135,10 +135,10 @@ static bool decide(struct trial *t, struct input *input)
         if (sampled)
                 t->n_before = journal_encode_books(t, t->before);
         t->count.steps++;
-        t->input = input;
         memset(t->granted, 0, sizeof(t->granted));
         book_input(t, input);
         for (int again = 0;; again++) {
+                t->input = *input;
                 arbiter_step(t->world, input, t->out);
                 if (is_tick && again == 0 && t->out->n == 0 && !t->out->more) {
                         if (sampled)

@@ -290,7 +290,7 @@ struct trial {
         uint64_t last_lease_id;
         uint64_t next_action_id;
         uint64_t digest;
-        const struct input *input; /* of this step */
+        struct input input; /* of this step: what its pointers point at may be gone */
         struct request sent;
         struct change sent_change;
         struct park_call sent_park;

@@ -159,6 +159,45 @@ static void F51_need_is_read_again_before_each_step(void **state)
         scene_end(&s);
 }
 
+static uint8_t member_of(struct scene *s, uint64_t lease_id)
+{
+        for (uint32_t i = 0; i < s->world->n_processes; i++)
+                if (s->world->processes[i].identity.pid == scene_owner(s, lease_id))
+                        return s->world->processes[i].member;
+        return MEMBER_RUNNING;
+}
+
+static void stop_that_was_lost_is_ordered_again_and_not_given_up(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, GiB(24));
+        uint64_t f = filler(&s, GiB(20), "f", 1);
+        scene_next(&s, HAND_STOP, 1, OUTCOME_BLOCKED, HAND_WHY_LOST); /* the hands were killed before they did it */
+        uint64_t p2 = ask_2(&s, GiB(14));
+        assert_state(&s, f, LEASE_ASKING);
+        scene_tick_to_s(&s, 2);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_int_equal(member_of(&s, f), MEMBER_STOPPED);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
+static void process_that_can_never_be_stopped_keeps_nobody_waiting_for_good(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, GiB(24));
+        uint64_t f = filler(&s, GiB(20), "f", 1);
+        scene_next(&s, HAND_STOP, 1000, OUTCOME_BLOCKED, HAND_WHY_RATE);
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 30);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_int_equal(member_of(&s, f), MEMBER_CHECKPOINTED);
+        assert_runs(&s, p2);
+        scene_end(&s);
+}
+
 static void F65_who_fits_elsewhere_does_not_wait_for_one_whose_memory_is_being_taken_back(void **state)
 {
         (void) state;
@@ -236,6 +275,8 @@ int main(void)
                 cmocka_unit_test(F37_what_is_free_already_is_not_waited_for_and_others_growth_is_seen),
                 cmocka_unit_test(F38_two_equal_readings_of_a_process_that_is_still_exiting_settle_nothing),
                 cmocka_unit_test(F51_need_is_read_again_before_each_step),
+                cmocka_unit_test(stop_that_was_lost_is_ordered_again_and_not_given_up),
+                cmocka_unit_test(process_that_can_never_be_stopped_keeps_nobody_waiting_for_good),
                 cmocka_unit_test(F65_who_fits_elsewhere_does_not_wait_for_one_whose_memory_is_being_taken_back),
                 cmocka_unit_test(F66_share_that_is_free_already_is_nobody_elses_until_the_rest_arrives),
                 cmocka_unit_test(F67_nobody_is_taken_from_for_what_can_never_suffice),

@@ -223,7 +223,7 @@ static void stuck_for_what_could_not_be_tried_is_I4(void **state)
         (void) state;
         look_into_a_life(30);
         t->books[1].asked_ms = t->now_ms;
-        t->input = &input;
+        t->input = input;
         assert_says(check_stuck(t, &a), "I4:");
 }
 
