@@ -222,22 +222,12 @@ void check_step(struct trial *t)
                 trial_break(t, "%s", wrong);
 }
 
-static bool is_as_before(struct trial *t, char *words, size_t n_words)
-{
-        size_t n = journal_encode_books(t, t->after);
-
-        if (n == t->n_before && memcmp(t->before, t->after, n) == 0)
-                return true;
-        journal_difference(t, words, n_words);
-        return false;
-}
-
 /* I6: whoever comes back has the books it had. */
 void check_restored(struct trial *t)
 {
         char words[200];
 
-        if (!is_as_before(t, words, sizeof(words)))
+        if (!journal_books_as_kept(t, words, sizeof(words)))
                 trial_break(t, "I6: the books after a restart are others: %s", words);
 }
 
@@ -246,7 +236,7 @@ void check_silent_tick(struct trial *t)
 {
         char words[200];
 
-        if (!is_as_before(t, words, sizeof(words)))
+        if (!journal_books_as_kept(t, words, sizeof(words)))
                 trial_break(t, "I6: a tick that said nothing changed the books: %s", words);
 }
 

@@ -73,12 +73,8 @@ static void check_comes_back(struct trial *t, const struct lease *l)
 
 static bool is_anything_under_way(const struct trial *t)
 {
-        for (uint32_t i = 0; i < ORDERS_MAX; i++)
-                if (t->orders[i].state != ORDER_FREE)
-                        return true;
-        for (uint32_t i = 0; i < t->n_procs; i++)
-                if (t->procs[i].used && !t->procs[i].alive && t->now_ms - t->procs[i].died_ms < QUIET_MS)
-                        return true;
+        if (t->n_orders != 0 || (t->last_death_ms != 0 && t->now_ms - t->last_death_ms < QUIET_MS))
+                return true;
         return t->now_ms < t->unquiet_ms + QUIET_MS || !t->hands_up || !t->eyes_open;
 }
 

@@ -133,7 +133,7 @@ static bool decide(struct trial *t, struct input *input)
         bool sampled = is_tick && t->count.ticks % QUIET_TICKS_CHECKED == 0;
 
         if (sampled)
-                t->n_before = journal_encode_books(t, t->before);
+                journal_keep_books(t);
         t->count.steps++;
         memset(t->granted, 0, sizeof(t->granted));
         book_input(t, input);
@@ -170,17 +170,22 @@ bool daemon_submit(struct trial *t, struct input *input)
         if (!t->up)
                 return false;
         input->now_ms = t->now_ms;
-        size_t n_stored = store_input(t, input, rows, stored, sizeof(stored));
+        bool is_tick = input->kind == INPUT_TICK;
+        size_t n_stored = is_tick ? 0 : store_input(t, input, rows, stored, sizeof(stored));
         if (t->verbose && input->kind != INPUT_READING && input->kind != INPUT_TICK)
                 trial_say(t, "> %s", input_kind_name((enum input_kind) input->kind));
         if (t->cut != FAULT_N)
-                t->n_before = journal_encode_books(t, t->before);
+                journal_keep_books(t);
         if (t->cut == FAULT_CUT_BEFORE_COMMIT && cut_now(t, &r) != FAULT_N) { /* known to nobody */
                 go_down(t);
                 return true;
         }
         if (!decide(t, input))
                 return true;
+        if (is_tick) { /* its time alone, and most of them are not kept */
+                struct input tick = { .kind = INPUT_TICK, .now_ms = t->now_ms };
+                n_stored = store_input(t, &tick, rows, stored, sizeof(stored));
+        }
         t->count.inputs++;
         check_step(t);
         journal_add(t, stored, n_stored);
@@ -191,7 +196,7 @@ bool daemon_submit(struct trial *t, struct input *input)
                 leave(t, t->out->n);
                 return true;
         }
-        t->n_before = journal_encode_books(t, t->before);
+        journal_keep_books(t);
         if (cut == FAULT_CUT_BETWEEN_ACTIONS)
                 leave(t, (uint32_t) random_below(&r, t->out->n));
         go_down(t);

@@ -9,11 +9,14 @@
 
 enum { LOST_MS = 2000, SLOW_MS = 60000, BYTES_PER_MS = 2000000, GRACE_TOLERANCE_MS = 100 };
 
+/* Taken with it: who asks writes its order there at once. */
 static uint32_t free_order(struct trial *t)
 {
         for (uint32_t i = 0; i < ORDERS_MAX; i++)
-                if (t->orders[i].state == ORDER_FREE)
+                if (t->orders[i].state == ORDER_FREE) {
+                        t->n_orders++;
                         return i;
+                }
         trial_break(t, "the trial itself: more than %d orders", ORDERS_MAX);
         return 0;
 }
@@ -321,6 +324,7 @@ void hands_told(struct trial *t, uint32_t o)
         if (!t->up)
                 return; /* whether it was stored the next daemon will know: it is told again */
         order->state = ORDER_FREE;
+        t->n_orders--;
         if (was_host)
                 daemon_tell_host(t);
 }
@@ -427,6 +431,7 @@ void hands_back(struct trial *t)
 void hands_power_cut(struct trial *t)
 {
         memset(t->orders, 0, sizeof(t->orders));
+        t->n_orders = 0;
         for (uint32_t i = 0; i < t->n_procs; i++)
                 t->procs[i].record = REC_NONE;
 }

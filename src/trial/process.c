@@ -137,7 +137,7 @@ void proc_die(struct trial *t, uint32_t i)
                 return;
         trial_say(t, "pid %u ends (%s)", p->identity.pid, p->client == NOBODY ? "a stranger" : "a client's");
         p->alive = false;
-        p->died_ms = t->now_ms;
+        p->died_ms = t->last_death_ms = t->now_ms;
         if (!p->away && p->bytes != 0)
                 card_lag(t, p, p->bytes);
         p->record = REC_NONE;

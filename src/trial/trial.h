@@ -263,6 +263,7 @@ struct trial {
         struct proc procs[PROCS_MAX];
         uint32_t n_procs;
         uint32_t next_pid;
+        uint64_t last_death_ms;
         struct client clients[CLIENTS_MAX];
         uint32_t n_clients;
         struct look looks[LOOKS_MAX];
@@ -272,6 +273,7 @@ struct trial {
         uint64_t unquiet_ms; /* since when nothing has come or gone that the books cannot follow at once */
 
         struct order orders[ORDERS_MAX];
+        uint32_t n_orders; /* not free */
         bool hands_up;
 
         /* the daemon */
@@ -304,6 +306,7 @@ struct trial {
 
         /* what a new life finds as it was left */
         struct world *world;
+        struct world *kept; /* the books at a moment; a world of rows alone, nothing may be asked of it */
         struct actions *out;
         uint8_t *snapshot, *journal, *before, *after, *scratch;
         size_t scratch_size;
@@ -389,11 +392,11 @@ void daemon_tell_host(struct trial *t);
 void daemon_tell_config(struct trial *t);
 void journal_begin(struct trial *t); /* a snapshot, nothing after it */
 void journal_add(struct trial *t, const uint8_t *input, size_t n);
-void journal_difference(struct trial *t, char *words, size_t n);
 void journal_restore(struct trial *t);
 void journal_forget(struct trial *t); /* an empty world */
 size_t journal_encode(struct trial *t, const struct world *world, uint8_t *to);
-size_t journal_encode_books(struct trial *t, uint8_t *to);
+void journal_keep_books(struct trial *t);
+bool journal_books_as_kept(struct trial *t, char *words, size_t n_words); /* since; false: and where they differ */
 void trial_alloc(struct trial *t);
 void trial_free(struct trial *t);
 
