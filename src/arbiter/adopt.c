@@ -208,7 +208,7 @@ static void take_rows(struct world *w, const struct request *r, struct lease *le
                         before->used_bytes = u64_sub0(before->used_bytes, row->used_bytes);
                 }
                 row->holder = world_holder_ref(w, h);
-                process_put_under(p, world_lease_ref(w, lease));
+                process_put_under(p, world_lease_ref(w, lease), ATTRIBUTED_ADOPTED);
                 h->n_processes++;
                 h->used_bytes += row->used_bytes;
                 if (!(row->flags & ROW_USED_KNOWN))

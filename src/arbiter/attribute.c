@@ -56,14 +56,21 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
         return best;
 }
 
-struct ref attribute_process(const struct world *w, const struct process *process, uint32_t device)
+struct ref attribute_process(const struct world *w, const struct process *process, uint32_t device, uint8_t *ret_by)
 {
         const struct lease *lease = best_lease(w, device, process->identity, 0, process->uid);
 
-        if (!lease && process->cgroup_id != 0)
+        *ret_by = ATTRIBUTED_ROOT;
+        if (!lease && process->cgroup_id != 0) {
                 lease = best_lease(w, device, process->identity, process->cgroup_id, process->uid);
-        for (uint32_t i = 0; !lease && i < process->n_ancestors; i++)
+                *ret_by = ATTRIBUTED_CGROUP;
+        }
+        for (uint32_t i = 0; !lease && i < process->n_ancestors; i++) {
                 lease = best_lease(w, device, process->ancestors[i], 0, process->uid);
+                *ret_by = ATTRIBUTED_ANCESTOR;
+        }
+        if (!lease)
+                *ret_by = ATTRIBUTED_NOT;
         return lease ? world_lease_ref(w, lease) : (struct ref){ 0 };
 }
 
@@ -102,11 +109,14 @@ bool attribute_take(struct world *w, const struct lease *lease)
                 struct process *p = &w->processes[i];
                 if (ref_equal(p->lease, ref) || !lease_touches(lease, p))
                         continue;
-                for (uint32_t d = 0; d < w->n_devices && !ref_equal(p->lease, ref); d++)
-                        if (world_occupancy_find(w, d, p->identity) && ref_equal(attribute_process(w, p, d), ref)) {
-                                process_put_under(p, ref);
+                for (uint32_t d = 0; d < w->n_devices && !ref_equal(p->lease, ref); d++) {
+                        uint8_t by;
+                        if (world_occupancy_find(w, d, p->identity) &&
+                            ref_equal(attribute_process(w, p, d, &by), ref)) {
+                                process_put_under(p, ref, by);
                                 taken = true;
                         }
+                }
         }
         return taken;
 }

@@ -76,7 +76,7 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
                 struct ref ref = world_lease_ref(w, lease);
                 for (uint32_t i = 0; i < w->n_processes; i++)
                         if (ref_equal(w->processes[i].lease, ref))
-                                process_put_under(&w->processes[i], (struct ref){ 0 });
+                                process_put_under(&w->processes[i], (struct ref){ 0 }, ATTRIBUTED_NOT);
                 assert(h->n_processes == 0);
                 world_holder_drop(w, h);
         }

@@ -223,7 +223,7 @@ static struct process *process_for_record(struct world *w, const struct park_rec
 {
         struct process *p = world_process_find(w, r->process);
 
-        return p ? p : world_process_put(w, &(struct process){ .identity = r->process, .uid = r->uid });
+        return p ? p : world_process_put(w, &(struct process){ .identity = r->process, .uid = r->uid, .seen_ms = w->now_ms });
 }
 
 /* Somebody else brought it back (`lessor rescue`), or the hands let it go because nobody was there: it runs. */
@@ -273,7 +273,7 @@ void park_record(struct world *w, const struct park_record *r, struct actions *o
         if (!lease && (!world_device_by_uuid(w, r->uuid, &device) || !(lease = lease_for_record(w, r, device))))
                 return;
 
-        process_put_under(p, world_lease_ref(w, lease));
+        process_put_under(p, world_lease_ref(w, lease), ATTRIBUTED_RECORD);
         p->member = (uint8_t) (locked                                                           ? MEMBER_RESTORED
                                : r->member == MEMBER_CHECKPOINTED || r->member == MEMBER_FAILED ? r->member
                                                                                                 : MEMBER_STOPPED);

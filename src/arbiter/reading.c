@@ -216,7 +216,8 @@ static struct holder *known_holder_for(struct world *w, const struct occupancy *
         struct lease *held = world_lease_get(w, before->lease);
         if (!held || held->state != LEASE_DRAINING || !process)
                 return before;
-        const struct lease *again = world_lease_get(w, attribute_process(w, process, row->device));
+        uint8_t by;
+        const struct lease *again = world_lease_get(w, attribute_process(w, process, row->device, &by));
         return again && again->device == row->device ? NULL : before;
 }
 
@@ -228,11 +229,12 @@ static struct holder *holder_for(struct world *w, struct occupancy *row, const s
         struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
 
         if (process) {
-                struct ref found = attribute_process(w, process, row->device);
+                uint8_t by;
+                struct ref found = attribute_process(w, process, row->device, &by);
                 struct lease *better = world_lease_get(w, found);
                 if (better && (!lease || lease->state == LEASE_DRAINING)) {
                         lease = better;
-                        process_put_under(process, found);
+                        process_put_under(process, found, by);
                 } else if (better && better->device == row->device) {
                         lease = better; /* it has a lease on each of its cards */
                 }
@@ -439,6 +441,8 @@ void reading_process(struct world *w, const struct process *facts)
         process.order_id = known ? known->order_id : 0;
         process.device_bytes = known ? known->device_bytes : 0;
         process.parked_bytes = known ? known->parked_bytes : 0;
+        process.attributed_by = known ? known->attributed_by : (uint8_t) ATTRIBUTED_NOT;
+        process.seen_ms = known ? known->seen_ms : w->now_ms;
         if (known && process.program == 0)
                 process.program = known->program;
         (void) world_process_put(w, &process); /* a full table: it stays a stranger, counted all the same */

@@ -19,6 +19,40 @@ enum process_state {
         PROCESS_ENDED,       /* its pidfd says so; stays until the device does not list it any more */
 };
 
+/* Why it may never be a target, whatever else is known of it. */
+enum process_guard {
+        GUARD_NONE,
+        GUARD_INIT,    /* pid 1 */
+        GUARD_KERNEL,  /* a kernel thread */
+        GUARD_LESSOR,  /* lessor's own, or who started it */
+        GUARD_DISPLAY, /* a display server, a compositor, or another program of the protected list */
+        GUARD_SSHD,    /* what people log in by */
+        GUARD_FOREIGN, /* its number is of a pid namespace that is not ours */
+        GUARD_UNSEEN,  /* whose it is, or what it runs, could not be seen */
+        GUARD_N,
+};
+
+/* How the step from a process to its parent is known. */
+enum process_link {
+        LINK_PARENT,    /* both lived, and the kernel named the one as the other's parent */
+        LINK_EVENT,     /* the kernel told of the fork when it happened */
+        LINK_ACCOUNTED, /* the kernel's record of a process that ended names its parent (acct(2)) */
+        LINK_TOKEN,     /* records leave a few to choose from; the token, which the same user gave it, tells which */
+        LINK_N,
+};
+
+/* By what a process came under its lease. */
+enum attributed_by {
+        ATTRIBUTED_NOT,
+        ATTRIBUTED_ROOT,     /* it is what the lease is bound to */
+        ATTRIBUTED_CGROUP,   /* it lives in the lease's cgroup */
+        ATTRIBUTED_ANCESTOR, /* it descends from what the lease is bound to */
+        ATTRIBUTED_TOKEN,    /* it descends from several leases; its token tells which */
+        ATTRIBUTED_ADOPTED,  /* a person named it */
+        ATTRIBUTED_RECORD,   /* a record of the hands names it: it was parked */
+        ATTRIBUTED_N,
+};
+
 struct process {
         struct identity identity;
         uint8_t state; /* enum process_state */
@@ -33,18 +67,27 @@ struct process {
         uint64_t parked_bytes; /* by how much it grew in host memory */
         uint64_t room_bytes;   /* what its memory cgroup can still take; UINT64_MAX = no limit, 0 = unknown */
         uint64_t program;      /* a number for the file it runs (device, inode); 0 = unknown */
+        uint64_t script;       /* the same for the script that an interpreter runs; 0 = none, or unknown */
+        uint64_t place;        /* a number for the unit or container it runs in; 0 = none, or unknown */
+        uint64_t seen_ms;      /* when the core first heard of it */
+        uint64_t token_id; /* the lease that its token names: its own word, which chooses among proven ones; 0 = none */
+        uint8_t guard;     /* enum process_guard: never a target */
+        uint8_t attributed_by; /* enum attributed_by, of @lease */
         uint32_t n_ancestors;
         struct identity ancestors[ANCESTORS_MAX]; /* parent first */
-        struct ref lease;                         /* once attributed it stays so, also when it is re-parented */
-        char comm[COMM_MAX];                      /* as the kernel has it, any bytes; NUL-terminated here */
+        uint8_t links
+                [ANCESTORS_MAX]; /* enum process_link: how the step to ancestors[i], from whom stands before, is known */
+        struct ref lease;        /* once attributed it stays so, also when it is re-parented */
+        char comm[COMM_MAX];     /* as the kernel has it, any bytes; NUL-terminated here */
 };
 
-/* Under another lease it has not been asked to end. */
-static inline void process_put_under(struct process *p, struct ref lease)
+/* Under another lease it has not been asked to end. @by: enum attributed_by. */
+static inline void process_put_under(struct process *p, struct ref lease, uint8_t by)
 {
         if (ref_equal(p->lease, lease))
                 return;
         p->lease = lease;
+        p->attributed_by = by;
         p->term_ms = p->kill_ms = 0;
 }
 
@@ -64,3 +107,8 @@ struct occupancy {
         uint32_t flags; /* enum row_flags */
         struct ref holder;
 };
+
+/* Words for logs and JSON ("accounted", "display"); never NULL. */
+const char *process_guard_name(enum process_guard guard);
+const char *process_link_name(enum process_link link);
+const char *attributed_by_name(enum attributed_by by);

@@ -127,11 +127,18 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, SINCE, parked_bytes, (4, U64, 0))                                                                         \
         F(S, SINCE, room_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, program, (4, U64, 0))                                                                              \
+        F(S, SINCE, script, (4, U64, 0))                                                                               \
+        F(S, SINCE, place, (4, U64, 0))                                                                                \
+        F(S, SINCE, seen_ms, (4, U64, 0))                                                                              \
+        F(S, SINCE, token_id, (4, ID, 0))                                                                              \
+        F(S, SINCE, guard, (4, BELOW8, GUARD_N))                                                                       \
+        F(S, SINCE, attributed_by, (4, BELOW8, ATTRIBUTED_N))                                                          \
         F(S, BELOW32, n_ancestors, ANCESTORS_MAX + 1)                                                                  \
         F(S, ROWS, ancestors, identity)                                                                                \
+        F(S, SINCE, links, (4, BYTES, ANCESTORS_MAX))                                                                  \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(process, PROCESS_FIELDS, 392)
+CODEC_STRUCT(process, PROCESS_FIELDS, 440)
 
 #define OCCUPANCY_FIELDS(F, S)                                                                                         \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -99,9 +99,17 @@ static void some_process(struct process *p, uint32_t seed)
         p->parked_bytes = 104;
         p->room_bytes = UINT64_MAX;
         p->program = 105 + seed;
+        p->script = 106;
+        p->place = UINT64_MAX - seed;
+        p->seen_ms = 107;
+        p->token_id = 108;
+        p->guard = (uint8_t) (seed % GUARD_N);
+        p->attributed_by = (uint8_t) (seed % ATTRIBUTED_N);
         p->n_ancestors = 3;
-        for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t i = 0; i < 3; i++) {
                 some_identity(&p->ancestors[i], seed + 10 + i);
+                p->links[i] = (uint8_t) (LINK_EVENT + i % (LINK_N - LINK_EVENT));
+        }
         some_ref(&p->lease, seed);
         memcpy(p->comm, "py\x1b[2J\xff n", 9); /* any bytes */
 }

@@ -57,7 +57,17 @@ static uint64_t program_of(const struct eyes_process *in)
         return in->exe_known ? (v ? v : 1) : 0;
 }
 
-void eyes_facts_process(const struct eyes_process *in, struct process *ret)
+/* What shows in the facts alone; programs that are never targets are known by their files. */
+static uint8_t guard_of(const struct eyes_process *in, bool host_pids)
+{
+        if (!host_pids)
+                return GUARD_FOREIGN;
+        if (in->pid == 1)
+                return GUARD_INIT;
+        return in->uid_known && in->exe_known ? GUARD_NONE : GUARD_UNSEEN;
+}
+
+void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret)
 {
         *ret = (struct process){
                 .identity = { in->pid, in->start_ticks },
@@ -65,6 +75,7 @@ void eyes_facts_process(const struct eyes_process *in, struct process *ret)
                 .ppid = in->ppid,
                 .cgroup_id = in->cgroup_id_known ? in->cgroup_id : 0,
                 .program = program_of(in),
+                .guard = guard_of(in, host_pids),
         };
         for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++)
                 ret->ancestors[ret->n_ancestors++] =

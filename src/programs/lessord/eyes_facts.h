@@ -7,6 +7,7 @@
 void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret);
 /* As it was known, and gone. */
 void eyes_facts_lost_device(const struct device *known, struct device_facts *ret);
-void eyes_facts_process(const struct eyes_process *in, struct process *ret);
+/* @host_pids: the eyes see the host's numbers. */
+void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret);
 /* @rows: room for ROWS_MAX; ret->rows points at it. taken_ms stays CLOCK_MONOTONIC. */
 void eyes_facts_reading(const struct eyes_reading *in, struct occupancy *rows, struct reading *ret);
