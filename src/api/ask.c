@@ -99,7 +99,7 @@ void ask_lease(struct conn *c)
         route_submit(c, &input, &input.request.token, WANT_LEASE);
 }
 
-static void call_lease(struct conn *c, enum input_kind kind, const struct activate_ask *activate)
+static void call_lease(struct conn *c, enum input_kind kind, const struct activate_ask *activate, bool failed)
 {
         struct input input = { .kind = (uint8_t) kind };
         struct lease *lease = route_lease(c);
@@ -117,6 +117,7 @@ static void call_lease(struct conn *c, enum input_kind kind, const struct activa
                 .uid = c->peer.uid,
                 .is_admin = c->peer.is_admin,
                 .end_reason = c->peer.uid == lease->uid ? END_RELEASED : END_RELEASED_ADMIN,
+                .failed = failed,
         };
         if (activate && lease->booked_ms != 0 && identity_is_none(c->peer.identity)) {
                 problem_set(&p, 409, "no-process",
@@ -148,7 +149,7 @@ void ask_activate(struct conn *c)
         if (activate_json_parse(strbuf_text(&c->body), c->body.len, &ask, &p) < 0)
                 conn_reply_problem(c, &p, NULL);
         else
-                call_lease(c, INPUT_ACTIVATE, &ask);
+                call_lease(c, INPUT_ACTIVATE, &ask, false);
 }
 
 void ask_renew(struct conn *c)
@@ -158,15 +159,18 @@ void ask_renew(struct conn *c)
         if (empty_json_parse(strbuf_text(&c->body), c->body.len, &p) < 0)
                 conn_reply_problem(c, &p, NULL);
         else
-                call_lease(c, INPUT_RENEW, NULL);
+                call_lease(c, INPUT_RENEW, NULL, false);
 }
 
 void ask_release(struct conn *c)
 {
+        uint64_t failed;
         struct problem p;
 
+        if (route_query_u64(c, "failed", 0, 1, 0, &failed) < 0)
+                return;
         if (empty_json_parse(strbuf_text(&c->body), c->body.len, &p) < 0)
                 conn_reply_problem(c, &p, NULL);
         else
-                call_lease(c, INPUT_RELEASE, NULL);
+                call_lease(c, INPUT_RELEASE, NULL, failed == 1);
 }

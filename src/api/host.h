@@ -58,7 +58,7 @@ struct api_planned {
         uint64_t bytes;       /* what it asks for, resolved; 0 = it was refused before that */
         struct plan plan;     /* whose memory would be taken back for it; n_victims 0 = nobody's */
         uint8_t sized;        /* enum sized; SIZED_ASKED where it was refused */
-        uint8_t sized_by;     /* SIZED_LEARNED: how many runs */
+        uint8_t sized_by;     /* SIZED_LEARNED, SIZED_RAISED: how many runs */
 };
 
 struct api_host {

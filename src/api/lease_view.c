@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include "api/fields.h"
 #include "api/view.h"
+#include "arbiter/learn.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
 #include "base/duration.h"
@@ -87,6 +88,21 @@ static uint64_t lease_waited_ms(const struct view *v, const struct lease *l, con
         return entry ? entry_waited_ms(entry, v->now_ms) : l->waited_ms;
 }
 
+/* What its earlier runs came to; null = nothing is known of them. */
+static json_t *view_usual(const struct view *v, const struct lease *l)
+{
+        const struct habit *h = world_habit_find((struct world *) (uintptr_t) v->world, l->uid, l->consumer);
+        uint32_t n = h ? habit_n_peaks(h) : 0;
+        uint64_t peak_bytes = 0;
+
+        if (n == 0)
+                return json_null();
+        for (uint32_t i = 0; i < n; i++)
+                peak_bytes = u64_max(peak_bytes, h->peak_bytes[i]);
+        return json_pack("{s:o, s:o, s:o}", "runs", view_u64(n), "p95_bytes", view_u64(learn_p95_bytes(h)),
+                         "peak_bytes", view_u64(peak_bytes));
+}
+
 /* What it holds, and where. */
 static void add_what(const struct view *v, struct fields *f, const struct lease *l, const struct holder *holder)
 {
@@ -114,6 +130,7 @@ static void add_what(const struct view *v, struct fields *f, const struct lease 
                 return;
         fields_text(f, "name", l->name);
         fields_text(f, "consumer", l->consumer);
+        fields_value(f, "usual", view_usual(v, l));
         add_binding(f, &l->binding);
 }
 

@@ -21,7 +21,7 @@ static const struct route routes[] = {
         { "POST", "/api/leases", "", ask_lease, ROUTE_CHANGES | ROUTE_KEYED, 1 },
         { "GET", "/api/leases/*", " after wait_ms ", look_lease, 0, 0 },
         { "PATCH", "/api/leases/*", "", ask_change, ROUTE_CHANGES, 1 },
-        { "DELETE", "/api/leases/*", "", ask_release, ROUTE_CHANGES, 1 },
+        { "DELETE", "/api/leases/*", " failed ", ask_release, ROUTE_CHANGES, 1 },
         { "POST", "/api/leases/*/activate", "", ask_activate, ROUTE_CHANGES | ROUTE_KEYED, 1 },
         { "POST", "/api/leases/*/renew", "", ask_renew, ROUTE_CHANGES | ROUTE_KEYED, 1 },
         { "POST", "/api/leases/*/park", "", ask_park, ROUTE_CHANGES | ROUTE_KEYED, 1 },

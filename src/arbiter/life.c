@@ -244,6 +244,7 @@ void life_release(struct world *w, const struct lease_call *call, struct actions
                 end = lease->state == LEASE_QUEUED ? END_CANCELLED
                       : lease->uid != call->uid    ? END_RELEASED_ADMIN
                                                    : END_RELEASED;
+        lease->failed = call->failed;
         life_end(w, lease, end, call->token, out);
 }
 

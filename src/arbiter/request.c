@@ -108,7 +108,7 @@ static bool resolve_demand(struct world *w, const struct request *r, uint64_t le
                 bytes = device_whole_bytes(w, best); /* for the answer: it is never alone there */
         else if (r->exclusive && bytes <= best_bytes)
                 bytes = best_bytes; /* the whole of the largest: what nobody else can have a part of then */
-        else if (bytes == 0 && learned_bytes != 0)
+        else if (learned_bytes != 0 && bytes <= best_bytes) /* one that names more than can be given is told so */
                 bytes = u64_min(learned_bytes, best_bytes);
         else if (bytes == 0)
                 bytes = (uint64_t) ((unsigned __int128) best_bytes * r->percent_milli / PERCENT_ALL);
@@ -271,8 +271,10 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         lease->day_s = r->day_s;
         if (before)
                 before->daily = false;
-        lease->sized = n_runs != 0 ? SIZED_LEARNED : r->learned ? SIZED_WHOLE : SIZED_ASKED;
-        lease->sized_by = n_runs;
+        lease->sized = !r->learned   ? (n_runs != 0 && bytes > r->bytes ? SIZED_RAISED : SIZED_ASKED)
+                       : n_runs != 0 ? SIZED_LEARNED
+                                     : SIZED_WHOLE;
+        lease->sized_by = lease->sized == SIZED_LEARNED || lease->sized == SIZED_RAISED ? n_runs : 0;
         struct entry *e = make_entry(w, r, lease);
         if (device != NO_DEVICE) /* promised there; the lease goes on to say where it might have been */
                 e->devices = UINT64_C(1) << device;

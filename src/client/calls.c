@@ -163,6 +163,12 @@ static void stop_waiting(struct lessor_lease *x)
         x->later = LESSOR_NOTHING;
 }
 
+void lessor_lease_set_failed(struct lessor_lease *x)
+{
+        if (x)
+                x->failed = true;
+}
+
 int lessor_lease_release(struct lessor_lease *x, struct lessor_error **reterr)
 {
         bool again = false;
@@ -179,7 +185,8 @@ int lessor_lease_release(struct lessor_lease *x, struct lessor_error **reterr)
                 handle_arm(x->l, false);
                 return 0;
         }
-        r = ask_and_remember(x, "DELETE", "", (struct question){ .most_ms = RELEASE_MS }, &again, &error);
+        r = ask_and_remember(x, "DELETE", x->failed ? "?failed=1" : "", (struct question){ .most_ms = RELEASE_MS },
+                             &again, &error);
         handle_arm(x->l, false);
         if (r == 0 && x->bound_fd >= 0) {
                 (void) close(x->bound_fd);

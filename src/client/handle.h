@@ -88,6 +88,7 @@ struct lessor_lease {
         enum lessor_state state;
         char id[LEASE_NAME_MAX]; /* "" = none yet */
         uint64_t rev;
+        bool failed;     /* what ran under it ended with an error */
         json_t *json;    /* as last answered; NULL = nothing yet */
         char *json_text; /* of it, once asked for */
         struct lessor_error *error;

@@ -324,6 +324,8 @@ LESSOR_PUBLIC int lessor_lease_activate(struct lessor_lease *lease, int pid, uin
                                         struct lessor_error **reterr);
 /* The heartbeat of a lease that is bound to one. */
 LESSOR_PUBLIC int lessor_lease_renew(struct lessor_lease *lease, struct lessor_error **reterr);
+/* What ran under it ended with an error: the release says so, and what it used teaches nothing smaller of its size. */
+LESSOR_PUBLIC void lessor_lease_set_failed(struct lessor_lease *lease);
 /* Gives it back, or gives up the wait. A second one is -EIDRM. Waits for an answer a few seconds at most. */
 LESSOR_PUBLIC int lessor_lease_release(struct lessor_lease *lease, struct lessor_error **reterr);
 /* Its slot from now on ("2h"); NULL: no limit any more. */

@@ -22,6 +22,7 @@ void config_defaults(struct config *config)
                 .slot_warning_ms = MINUTES_MS(10),
                 .over_use_bytes = MIB(256),
                 .over_use_ms = SECONDS_MS(30),
+                .correct_sizes = true,
                 .display_bytes = GIB(1),
                 .ledger_cap_bytes = GIB(32),
                 .margin = 1,

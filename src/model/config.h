@@ -58,6 +58,7 @@ struct config {
         uint64_t booking_lead_ms;       /* memory for a booking is taken back so much before it begins (30 s) */
         uint64_t booking_ahead_ms;      /* and it may lie so far ahead (14 days) */
         bool hold_in_place;             /* fillers are locked while somebody more important is busy */
+        bool correct_sizes;             /* who names less than earlier runs came to gets what those did (true) */
         uint64_t hold_after_ms;         /* let go so long after that is idle (2 s) */
         struct quota quotas[QUOTAS_MAX];
 };

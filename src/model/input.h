@@ -145,6 +145,7 @@ struct lease_call { /* activate, renew, release, owner ended */
         bool is_admin;
         bool by_system;        /* not a person: the daemon itself found out */
         uint8_t end_reason;    /* enum end_reason, for release and owner ended */
+        bool failed;           /* release: its program ended with an error */
         struct identity root;  /* activate: the command, or none */
         uint64_t cgroup_id;    /* activate: where it runs, or 0 */
         struct identity owner; /* activate: of a booking, who has it from now on; or none */

@@ -163,6 +163,7 @@ const char *sized_name(enum sized sized)
                 [SIZED_ASKED] = "asked",
                 [SIZED_LEARNED] = "learned",
                 [SIZED_WHOLE] = "whole",
+                [SIZED_RAISED] = "raised",
         };
         return sized < SIZED_N ? names[sized] : "?";
 }

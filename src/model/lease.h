@@ -98,6 +98,7 @@ enum sized {
         SIZED_ASKED,   /* an amount or a share was named */
         SIZED_LEARNED, /* none was: by what its earlier runs came to */
         SIZED_WHOLE,   /* none was, and nothing is known of such runs: all a device can give */
+        SIZED_RAISED,  /* one was, and its earlier runs came to more */
         SIZED_N,
 };
 
@@ -124,8 +125,9 @@ struct lease {
         bool no_stop;        /* checkpointed, its process is not stopped as well */
         bool ending;         /* its processes are being ended (arbiter/ending.c) */
         uint8_t ending_told; /* enum ending_told: what was said of its not getting on */
+        bool failed;         /* its program ended with an error, as was said at the end */
         uint8_t sized;       /* enum sized */
-        uint8_t sized_by;    /* SIZED_LEARNED: how many runs */
+        uint8_t sized_by;    /* SIZED_LEARNED, SIZED_RAISED: how many runs */
         uint64_t id;         /* 1, 2, 3 … never reused; "L17" for people */
         uint32_t uid;        /* owner */
         uint32_t user;       /* row in the world's users */

@@ -65,6 +65,7 @@ CODEC_STRUCT(request, REQUEST_FIELDS, 448)
         F(S, BOOL, is_admin, 0)                                                                                        \
         F(S, BOOL, by_system, 0)                                                                                       \
         F(S, BELOW8, end_reason, END_REASON_N)                                                                         \
+        F(S, SINCE, failed, (4, BOOL, 0))                                                                              \
         F(S, STRUCT, root, identity)                                                                                   \
         F(S, U64, cgroup_id, 0)                                                                                        \
         F(S, SINCE, owner, (4, STRUCT, identity))

@@ -100,6 +100,7 @@ CODEC_STRUCT(idempotency, IDEMPOTENCY_FIELDS, 24)
         F(S, SINCE, booking_lead_ms, (4, U64, 0))                                                                      \
         F(S, SINCE, booking_ahead_ms, (4, U64, 0))                                                                     \
         F(S, SINCE, hold_in_place, (4, BOOL, 0))                                                                       \
+        F(S, SINCE, correct_sizes, (4, BOOL, 0))                                                                       \
         F(S, SINCE, hold_after_ms, (4, U64, 0))                                                                        \
         F(S, SINCE, quotas, (4, ROWS, quota))
 CODEC_STRUCT(config, CONFIG_FIELDS, 1608)

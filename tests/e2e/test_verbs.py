@@ -175,13 +175,49 @@ def test_run_without_a_size_takes_all_first_and_then_what_its_last_runs_came_to(
     assert (other["sized"], other["bytes"] > 2000 * MIB) == ("whole", True) and "asking for all" in said
 
 
+def test_F39_run_that_asks_for_less_than_its_last_ones_took_gets_what_they_did(own):
+    """And one that always asked for too much is told so."""
+    place = own
+    configure(place, "over_use = 16M\n")
+
+    def plan(vram):
+        return json.loads(place.lessor("plan", "--consumer", "nightly", "--vram", vram, "--json").stdout)
+    seen, _ = run_and_end(place, "nightly", 600 * MIB)
+    raised = plan("300M")
+    assert (raised["sized"], raised["sized_by_runs"], raised["bytes"]) == ("raised", 1, seen["used_bytes"])
+    assert "more than --vram: " in place.lessor("plan", "--consumer", "nightly", "--vram", "300M").stdout
+    run = place.start("run", "--name", "learner", "--consumer", "nightly", "--vram", "300M", "--", "sleep", "60")
+    until("it runs", lambda: (place.lease("learner") or {}).get("state") == "active")
+    run.terminate()
+    assert re.search(r"reserves \S+ MiB \(.*\), more than was asked for: by its last run$", run.communicate()[1], re.M)
+    place.gone("learner")
+    for _ in range(4):
+        run_and_end(place, "nightly", 600 * MIB)
+    said = place.lessor("run", "--consumer", "nightly", "--vram", "2000M", "--", "true").stderr
+    assert re.search(r"its last 5 runs used at most \S+ MiB \(p95 \S+ MiB\): --vram 6\d\dM would do$", said, re.M), said
+
+
+def test_F39_run_that_failed_teaches_nothing_smaller(own):
+    seen, _ = run_and_end(own, "nightly", 900 * MIB)
+    run = own.start("run", "--name", "learner", "--consumer", "nightly", "--", "sh", "-c",
+                    '"$0" hog --alloc 300M >&2 & echo $!; wait; exit 3', SIMGPU)
+    lease = until("its memory is seen", lambda: (found := own.lease("learner")) and found["used_bytes"] and found)
+    assert lease["sized"] == "learned"
+    os.kill(int(run.stdout.readline()), signal.SIGTERM)
+    run.communicate()
+    assert run.returncode == 3
+    own.gone("learner")
+    plan = json.loads(own.lessor("plan", "--consumer", "nightly", "--json").stdout)
+    assert (plan["sized_by_runs"], plan["bytes"]) == (1, seen["used_bytes"]), plan
+
+
 def test_plan_without_a_size_says_by_how_many_runs(own):
     seen, _ = run_and_end(own, "nightly", 700 * MIB)
     plan = json.loads(own.lessor("plan", "--consumer", "nightly", "--json").stdout)
     assert (plan["outcome"], plan["sized"], plan["sized_by_runs"], plan["bytes"]) == ("start", "learned", 1, seen["used_bytes"])
     assert "no --vram: " in (said := own.lessor("plan", "--consumer", "nightly").stdout) and "by its last run\n" in said
-    named = json.loads(own.lessor("plan", "--consumer", "nightly", "--vram", "100M", "--json").stdout)
-    assert (named["sized"], named["sized_by_runs"], named["bytes"]) == ("asked", 0, 100 * MIB)
+    named = json.loads(own.lessor("plan", "--consumer", "nightly", "--vram", "800M", "--json").stdout)
+    assert (named["sized"], named["sized_by_runs"], named["bytes"]) == ("asked", 0, 800 * MIB)
     unknown = json.loads(own.lessor("plan", "--consumer", "unheard-of", "--json").stdout)
     assert (unknown["sized"], unknown["sized_by_runs"]) == ("whole", 0)
     assert json.loads(own.lessor("plan", "--json").stdout)["sized"] == "asked"

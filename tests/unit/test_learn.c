@@ -65,6 +65,96 @@ static void size_is_the_p95_of_what_earlier_runs_came_to(void **state)
         rows_end();
 }
 
+/* A run under a lease of @bytes that names it, whose wrapper says how it ended. */
+static void run_that_ended(struct scene *s, uint64_t bytes, uint64_t peak_bytes, bool failed)
+{
+        uint64_t id = scene_request(s, (struct ask){ .uid = ALICE, .bytes = bytes, .consumer = "train.py" });
+
+        assert_runs(s, id);
+        scene_uses(s, id, peak_bytes);
+        scene_process_ends(s, scene_owner(s, id));
+        struct input input = { .kind = INPUT_RELEASE,
+                               .call = { .lease_id = id, .uid = ALICE, .end_reason = END_RELEASED, .failed = failed } };
+        scene_step(s, &input);
+        assert_gone(s, id);
+}
+
+static uint64_t asks_for(struct scene *s, uint64_t bytes)
+{
+        return scene_request(s, (struct ask){ .uid = ALICE, .bytes = bytes, .consumer = "train.py" });
+}
+
+static void F39_size_that_was_too_small_is_what_earlier_runs_came_to(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        run_that_ended(&s, MiB(14930), MiB(16200), false);
+        uint64_t id = asks_for(&s, MiB(14930));
+        assert_sized(&s, id, SIZED_RAISED, 1, MiB(16200));
+        scene_release(&s, id);
+        id = asks_for(&s, MiB(16200) - MiB(256)); /* within what a lease may use beyond its reservation */
+        assert_sized(&s, id, SIZED_ASKED, 0, MiB(16200) - MiB(256));
+        scene_release(&s, id);
+        run_of(&s, BOB, "train.py", GiB(2));
+        id = scene_request(&s, (struct ask){ .uid = BOB, .bytes = GiB(4), .consumer = "train.py" });
+        assert_sized(&s, id, SIZED_ASKED, 0, GiB(4)); /* nobody learns from what somebody else's program does */
+        scene_end(&s);
+}
+
+static void size_is_never_raised_beyond_what_can_be_given(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        run_that_ended(&s, GiB(10), GiB(20), false);
+        const char *small = scene_uuid(&s, scene_device(&s, GiB(16)));
+        struct ask ask = { .uid = ALICE, .bytes = GiB(10), .consumer = "train.py", .uuid = small };
+        uint64_t id = scene_request(&s, ask);
+        assert_sized(&s, id, SIZED_RAISED, 1, GiB(16));
+        scene_release(&s, id);
+        ask.bytes = GiB(18);
+        assert_int_equal(scene_request(&s, ask), 0); /* what is too much is refused as it was named */
+        scene_end(&s);
+}
+
+static void sizes_are_not_corrected_where_that_is_switched_off(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        run_that_ended(&s, GiB(10), GiB(20), false);
+        s.world->config.correct_sizes = false;
+        uint64_t id = asks_for(&s, GiB(10));
+        assert_sized(&s, id, SIZED_ASKED, 0, GiB(10));
+        scene_end(&s);
+}
+
+static void F39_run_that_ended_badly_lowers_nothing_and_may_raise(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        run_that_ended(&s, GiB(20), GiB(1), true); /* nothing is known yet, and nothing is by that */
+        uint64_t id = asks_learned(&s, ALICE, "train.py");
+        assert_sized(&s, id, SIZED_WHOLE, 0, GiB(24));
+        scene_release(&s, id);
+        run_that_ended(&s, GiB(20), GiB(8), false);
+        for (int i = 0; i < 25; i++)
+                run_that_ended(&s, GiB(20), GiB(1), true);
+        id = asks_learned(&s, ALICE, "train.py");
+        assert_sized(&s, id, SIZED_LEARNED, 1, GiB(8));
+        scene_release(&s, id);
+        run_that_ended(&s, GiB(20), GiB(12), true);
+        id = asks_learned(&s, ALICE, "train.py");
+        assert_sized(&s, id, SIZED_LEARNED, 2, GiB(12));
+        scene_end(&s);
+}
+
 static void without_a_run_that_is_known_it_is_the_whole_device(void **state)
 {
         (void) state;
@@ -370,6 +460,10 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(size_is_the_p95_of_what_earlier_runs_came_to),
+                cmocka_unit_test(F39_size_that_was_too_small_is_what_earlier_runs_came_to),
+                cmocka_unit_test(size_is_never_raised_beyond_what_can_be_given),
+                cmocka_unit_test(sizes_are_not_corrected_where_that_is_switched_off),
+                cmocka_unit_test(F39_run_that_ended_badly_lowers_nothing_and_may_raise),
                 cmocka_unit_test(without_a_run_that_is_known_it_is_the_whole_device),
                 cmocka_unit_test(what_is_not_known_for_sure_teaches_nothing),
                 cmocka_unit_test(look_that_is_incomplete_leaves_what_was_known_before),

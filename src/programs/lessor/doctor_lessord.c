@@ -21,8 +21,8 @@ enum { FIELD_MAX = 256, OTHERS_MAX = 8 };
 
 static void cannot_ask(struct doctor *d, const char *why, const char *cure)
 {
-        (void) snprintf(d->why_not, sizeof(d->why_not), "%s", why);
-        (void) snprintf(d->why_not_cure, sizeof(d->why_not_cure), "%s", cure);
+        (void) snprintf(d->why_not, sizeof(d->why_not), "%.*s", (int) sizeof(d->why_not) - 1, why);
+        (void) snprintf(d->why_not_cure, sizeof(d->why_not_cure), "%.*s", (int) sizeof(d->why_not_cure) - 1, cure);
         doctor_add(d, "lessord", FINDING_BAD, why, cure);
 }
 

@@ -21,7 +21,13 @@ enum {
         LOOK_MS = 1000, /* on a terminal the time waited so far stands in the line */
         PATH_TEXT_MAX = 128,
         WAYS_TEXT_MAX = 64,
+        /* Since when it is worth a line that less would do: so many runs that all stayed that much below; what is proposed lies
+         * a little above the largest of them. */
+        SMALLER_RUNS_MIN = 5,
+        SMALLER_WORTH_PERCENT = 10,
+        SMALLER_MARGIN_PERCENT = 2,
 };
+#define MIB_BYTES (UINT64_C(1) << 20)
 
 enum { GO_ON = -10 }; /* inside this file: nothing decided yet */
 
@@ -187,16 +193,39 @@ static void tell_waiting(struct obtain *o, const json_t *lease)
         progress_update(&o->progress, text, brief, key);
 }
 
-/* Nobody named a size: which it is now, and by what. */
+/* Of a size that was named: so much less would have done for all its earlier runs, and has for several. */
+static void tell_smaller(struct obtain *o, const json_t *usual)
+{
+        uint64_t n_runs = json_amount_or(usual, "runs", 0), p95_bytes = json_amount_or(usual, "p95_bytes", 0);
+        uint64_t peak_bytes = json_amount_or(usual, "peak_bytes", 0), least_bytes = u64_max(p95_bytes, peak_bytes);
+        uint64_t mib = (least_bytes + least_bytes / 100 * SMALLER_MARGIN_PERCENT) / MIB_BYTES + 1;
+        char asked[SIZE_TEXT_MAX], p95[SIZE_TEXT_MAX], peak[SIZE_TEXT_MAX];
+
+        if (n_runs < SMALLER_RUNS_MIN || mib * MIB_BYTES > o->bytes / 100 * (100 - SMALLER_WORTH_PERCENT))
+                return;
+        progress_say(&o->progress,
+                     "%s asked for; its last %" PRIu64 " runs used at most %s (p95 %s): --vram %" PRIu64 "M would do",
+                     size_text_short(o->bytes, asked), n_runs, size_text_short(peak_bytes, peak),
+                     size_text_short(p95_bytes, p95), mib);
+}
+
+/* Which size it is now, and by what: where nobody named one, or earlier runs say that another is right. */
 static void tell_size(struct obtain *o)
 {
         char size[SIZE_TEXT_MAX], text[SHOW_SIZED_MAX];
 
-        if (o->size_told || o->ask->has_size || o->ask->exclusive)
+        if (o->size_told || o->ask->exclusive)
                 return;
         o->size_told = true;
         json_t *lease = json_loads(lessor_lease_json(o->lease), 0, NULL);
-        if (show_sized(lease, text))
+        bool by_runs = show_sized(lease, text);
+        if (o->ask->has_size && by_runs)
+                progress_say(&o->progress, "reserves %s, more than was asked for: %s", size_text(o->bytes, size), text);
+        else if (o->ask->has_size && o->ask->size.kind == SIZE_BYTES)
+                tell_smaller(o, json_object_get(lease, "usual"));
+        else if (o->ask->has_size)
+                ; /* a share, or all of it: as it was meant */
+        else if (by_runs)
                 progress_say(&o->progress, "no --vram: %s, %s", size_text(o->bytes, size), text);
         else
                 progress_say(&o->progress, "no --vram: asking for all a device can give");

@@ -103,7 +103,9 @@ static void print_plan(const json_t *plan, const char *outcome)
         }
         print_victims(json_object_get(plan, "plan"));
         if (show_sized(plan, sized) && json_amount(plan, "bytes", &bytes))
-                (void) printf("  no --vram: %s, %s\n", size_text(bytes, size), sized);
+                (void) printf("  %s: %s, %s\n",
+                              strcmp(json_text(plan, "sized", ""), "raised") == 0 ? "more than --vram" : "no --vram",
+                              size_text(bytes, size), sized);
         if (!json_amount(plan, "as_of_ms", &ms))
                 (void) printf("  the devices were never looked at\n");
         else if (ms > OLD_MS)

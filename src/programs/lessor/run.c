@@ -359,6 +359,14 @@ static int stand_beside(struct obtain *o, struct child *child, char **command, i
         return code;
 }
 
+/* Not by being told to end, which is how a server ends. */
+static bool failed(int status)
+{
+        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+
+        return code != 0 && code != 128 + SIGINT && code != 128 + SIGTERM;
+}
+
 static int run_under_lease(struct obtain *o, struct child *child, char **command)
 {
         int status = 0;
@@ -377,6 +385,8 @@ static int run_under_lease(struct obtain *o, struct child *child, char **command
                 child_fini(child);
                 return code;
         }
+        if (failed(status))
+                lessor_lease_set_failed(o->lease);
         /* One that was killed gave nothing back: its lease ends with us, and `lessor why` tells it so. */
         if (!leaves_workers(o, child) && !WIFSIGNALED(status))
                 obtain_release(o);

@@ -45,7 +45,7 @@ bool show_sized(const json_t *lease, char buf[SHOW_SIZED_MAX])
                 (void) snprintf(buf, SHOW_SIZED_MAX, "by its last run");
         else
                 (void) snprintf(buf, SHOW_SIZED_MAX, "by its last %" PRIu64 " runs", n_runs);
-        return strcmp(json_text(lease, "sized", ""), "learned") == 0;
+        return n_runs != 0;
 }
 
 const char *show_bytes(const json_t *object, const char *key, char buf[SIZE_TEXT_MAX])

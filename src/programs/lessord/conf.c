@@ -58,6 +58,8 @@ static const struct key {
         { "over_use", KIND_AMOUNT, AT(core.over_use_bytes), 0, SIZE_BYTES_MAX,
           "what a lease may use beyond its reservation" },
         { "over_use_for", KIND_SPAN, AT(core.over_use_ms), 0, DAY_MS, "for so long, before it is warned of" },
+        { "correct_sizes", KIND_WORD8, AT(core.correct_sizes), WORDS(off_on),
+          "who names less than earlier runs of its program came to gets what those did", off_on },
         { "wsl_margin", KIND_AMOUNT, AT(wsl_margin_bytes), 0, SIZE_BYTES_MAX, "kept free on each card under WSL" },
         { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
         { "host_reserve", KIND_AMOUNT, AT(core.host_reserve_bytes), 0, SIZE_BYTES_MAX,
