@@ -91,6 +91,7 @@ static void on_lease_action(struct conn *c, const struct action *a)
         case ACTION_RESTARTED:
         case ACTION_CHANGED:
         case ACTION_HAND:
+        case ACTION_IDLE:
         case ACTION_KIND_N:
                 return;
         }

@@ -7,6 +7,7 @@
 #include "arbiter/booking.h"
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
+#include "arbiter/idle.h"
 #include "arbiter/learn.h"
 #include "arbiter/life.h"
 #include "arbiter/park.h"
@@ -16,6 +17,11 @@
 #include "base/number.h"
 
 enum { ABSENT_LOOKS = 3 };
+
+/* What goes on and on is warned of again: after so long, then after twice that, and so on, once a day at last. */
+#define AGAIN_FIRST_MS (UINT64_C(600) * 1000)
+#define AGAIN_MOST_MS (UINT64_C(24) * 3600 * 1000)
+enum { AGAIN_COUNT_MAX = 255 };
 
 static void refuse_call(struct world *w, struct actions *out, const struct lease_call *call, const struct lease *lease,
                         enum rule rule)
@@ -116,6 +122,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         stop_counting(w, lease);
         lease->end_reason = (uint8_t) end;
         lease->ended_ms = w->now_ms;
+        lease->leaving_told = 0;
         learn_end(w, lease, end); /* not only once it has drained: its next run may follow at once */
         life_change_state(w, lease, LEASE_EVENT_END);
         park_forget(w, lease); /* wherever it was on its way to, it arrives nowhere any more */
@@ -154,6 +161,7 @@ void life_set_active(struct world *w, struct lease *lease, uint64_t token, struc
         if (lease->active_ms == 0)
                 lease->active_ms = w->now_ms;
         lease->owner_gone = false;
+        lease->leaving_told = 0;
         ending_owner_is_back(w, lease);
 
         struct holder *h = holder_of(w, lease);
@@ -283,6 +291,7 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
                 life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         lease->owner_gone = true;
         lease->ended_ms = w->now_ms;
+        lease->leaving_told = 0;
         world_holder_writing(w, h);
         h->uncollected = false;
         world_holder_written(w, h);
@@ -318,20 +327,32 @@ static void watch_over_use(struct world *w, struct lease *lease, const struct ho
 {
         if (h->used_bytes <= h->reserved_bytes + w->config.over_use_bytes) {
                 lease->over_use_since_ms = 0;
-                lease->over_use_told = false;
+                lease->over_use_told = 0;
         } else if (lease->over_use_since_ms == 0) {
                 lease->over_use_since_ms = w->now_ms != 0 ? w->now_ms : 1;
         }
+}
+
+/* Is another warning due, after @n of something that lasts since @since_ms, the first of them @first_ms later? */
+static bool is_due_again(uint64_t now_ms, uint64_t since_ms, uint64_t first_ms, unsigned n)
+{
+        uint64_t at_ms = since_ms + first_ms, step_ms = AGAIN_FIRST_MS;
+
+        for (unsigned i = 0; i < n; i++) {
+                at_ms += step_ms;
+                step_ms = u64_min(2 * step_ms, AGAIN_MOST_MS);
+        }
+        return n < AGAIN_COUNT_MAX && now_ms >= at_ms;
 }
 
 static void tick_over_use(struct world *w, struct lease *lease, struct actions *out)
 {
         const struct holder *h = holder_of(w, lease);
 
-        if (lease->over_use_since_ms == 0 || lease->over_use_told ||
-            w->now_ms - lease->over_use_since_ms < w->config.over_use_ms)
+        if (lease->over_use_since_ms == 0 || lease->state != LEASE_ACTIVE ||
+            !is_due_again(w->now_ms, lease->over_use_since_ms, w->config.over_use_ms, lease->over_use_told))
                 return;
-        lease->over_use_told = true;
+        lease->over_use_told++;
         actions_add_lease(w, out, ACTION_WARNING, lease,
                           &(struct reason){ .rule = RULE_OVER_USE,
                                             .used_bytes = h->used_bytes,
@@ -409,6 +430,7 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                 bool gone = false;
                 learn_use(lease, h);
                 watch_idle(w, h);
+                idle_after_reading(w, lease, h);
                 if (lease->state == LEASE_DRAINING) {
                         if (holder_reading_is_known(h) && h->reserved_bytes != 0) {
                                 world_holder_writing(w, h);
@@ -444,6 +466,23 @@ static void tick_slot(struct world *w, struct lease *lease, struct actions *out)
         }
 }
 
+/* It was to be gone, or its command is: whoever looks after the machine hears of it as long as it lasts. */
+static void warn_leaving(struct world *w, struct lease *lease, const struct holder *h, struct actions *out)
+{
+        bool drains = lease->state == LEASE_DRAINING;
+
+        if (!is_due_again(w->now_ms, lease->ended_ms, w->config.over_use_ms, lease->leaving_told) ||
+            !actions_have_room(out, 1))
+                return;
+        lease->leaving_told++;
+        actions_add_lease(w, out, ACTION_WARNING, lease,
+                          &(struct reason){ .rule = drains ? RULE_STILL_DRAINING : RULE_STILL_ORPHANED,
+                                            .start_ms = lease->ended_ms,
+                                            .end = lease->end_reason,
+                                            .used_bytes = h->used_bytes,
+                                            .reserved_bytes = h->reserved_bytes });
+}
+
 /* What drains or is orphaned: nobody may ever look again by himself, and where no processes are listed only time can tell. */
 static void tick_leaving(struct world *w, struct lease *lease, struct actions *out)
 {
@@ -451,8 +490,10 @@ static void tick_leaving(struct world *w, struct lease *lease, struct actions *o
 
         if (lease->absent_looks != 0 && lease->absent_looks < ABSENT_LOOKS && w->eyes_answering)
                 actions_read(w, out, lease->device);
-        if (w->devices[lease->device].per_process_known)
+        if (w->devices[lease->device].per_process_known) {
+                warn_leaving(w, lease, h, out);
                 return;
+        }
         if (lease->state == LEASE_DRAINING ? is_drained(w, lease, h) : is_abandoned(w, lease))
                 bury_drained(w, lease, out);
 }
@@ -496,6 +537,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                 return;
         }
         tick_over_use(w, lease, out);
+        idle_tick(w, lease, out);
         if (lease->state != LEASE_PARKED && lease->state != LEASE_THAWING) /* its slot stands still */
                 tick_slot(w, lease, out);
 }
@@ -505,7 +547,7 @@ void life_tick(struct world *w, struct actions *out)
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 if (w->lease_ids[i] == 0)
                         continue;
-                if (!actions_have_room(out, 4))
+                if (!actions_have_room(out, 8))
                         return;
                 tick_lease(w, &w->leases[i], out);
         }

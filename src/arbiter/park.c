@@ -5,6 +5,7 @@
 #include "arbiter/actions.h"
 #include "arbiter/cost.h"
 #include "arbiter/ending.h"
+#include "arbiter/idle.h"
 #include "arbiter/lane.h"
 #include "arbiter/life.h"
 #include "arbiter/member.h"
@@ -225,7 +226,7 @@ void park_begin(struct world *w, struct lease *lease, enum way_out_kind way, enu
         k->undo_order = 0;
         k->lost_one = k->broke_promise = k->wants_back = false;
         k->used_bytes = h->used_bytes;
-        k->idle = h->idle_since_ms != 0;
+        k->idle = idle_reclaimable_since_ms(w, h, NULL) != 0;
         k->started_ms = w->now_ms;
         life_change_state(w, lease, LEASE_EVENT_ASK);
         park_begin_way(w, lease, way, out);
@@ -261,6 +262,9 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         lease->ways.floor_bytes[k->way] = h->used_bytes;
         world_holder_writing(w, h);
         h->idle_since_ms = 0;
+        h->rests_since_ms = 0;
+        lease->over_use_since_ms = 0;
+        lease->over_use_told = 0;
         h->ways = lease->ways;
         world_holder_written(w, h);
         park_set_exclusive(w, lease, false);

@@ -113,7 +113,8 @@ static uint32_t sort_rows(const struct world *w, const struct reading *reading, 
                         struct occupancy *same = &rows[n - 1];
                         bool known = (same->flags & row->flags & ROW_USED_KNOWN) != 0;
                         same->used_bytes = u64_max(same->used_bytes, row->used_bytes);
-                        same->flags = ((same->flags | row->flags) & ~(uint32_t) ROW_USED_KNOWN) |
+                        uint32_t both = same->flags & row->flags & ROW_RESTED;
+                        same->flags = ((same->flags | row->flags) & ~(uint32_t) (ROW_USED_KNOWN | ROW_RESTED)) | both |
                                       (known ? (uint32_t) ROW_USED_KNOWN : 0);
                         continue;
                 }
@@ -258,6 +259,8 @@ static void account(struct holder *h, const struct occupancy *row)
         h->used_bytes += row->used_bytes;
         if (!(row->flags & ROW_USED_KNOWN))
                 h->used_known = false;
+        if (!(row->flags & ROW_RESTED) || (row->flags & ROW_WORKED))
+                h->rests = false;
 }
 
 static void clear_figures(struct world *w, uint32_t device, bool per_process_known)
@@ -268,6 +271,7 @@ static void clear_figures(struct world *w, uint32_t device, bool per_process_kno
                         continue;
                 h->used_bytes = 0;
                 h->n_processes = 0;
+                h->rests = per_process_known && h->kind == HOLDER_LEASE;
                 h->used_known = per_process_known || h->uncollected;
         }
 }

@@ -3,6 +3,7 @@
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
 #include "arbiter/free.h"
+#include "arbiter/idle.h"
 #include "arbiter/project.h"
 #include "arbiter/rank.h"
 #include "base/number.h"
@@ -184,8 +185,8 @@ static enum reclaim_no stands_for_it(const struct world *w, const struct holder 
         return RECLAIM_MAY;
 }
 
-static enum reclaim_no is_idle_for_long(const struct world *w, const struct holder *h, unsigned rank,
-                                        const struct reclaim_demand *d, uint64_t *ret_changes_ms)
+static enum reclaim_no is_idle_for_long(const struct world *w, const struct holder *h, uint64_t idle_since_ms,
+                                        unsigned rank, const struct reclaim_demand *d, uint64_t *ret_changes_ms)
 {
         uint64_t owed_ms = 0;
 
@@ -194,9 +195,9 @@ static enum reclaim_no is_idle_for_long(const struct world *w, const struct hold
                                   h->keep_alive_ms != 0 ? h->keep_alive_ms : w->config.linger_filler_ms);
         else if (d->priority >= rank)
                 owed_ms = w->config.linger_ms;
-        if (u64_sub0(w->now_ms, h->idle_since_ms) >= owed_ms)
+        if (u64_sub0(w->now_ms, idle_since_ms) >= owed_ms)
                 return RECLAIM_MAY;
-        *ret_changes_ms = h->idle_since_ms + owed_ms;
+        *ret_changes_ms = idle_since_ms + owed_ms;
         return RECLAIM_LINGER;
 }
 
@@ -263,7 +264,8 @@ static enum reclaim_no judge(struct world *w, uint32_t row, const struct reclaim
         if (no != RECLAIM_MAY)
                 return no;
 
-        *ret = (struct candidate){ .holder = row, .idle = h->idle_since_ms != 0 };
+        uint64_t counts_from_ms = 0, idle_since_ms = idle_reclaimable_since_ms(w, h, &counts_from_ms);
+        *ret = (struct candidate){ .holder = row, .idle = idle_since_ms != 0 };
         no = find_ways(w, h, lease, 0, ret->ways, &ret->n_ways);
         if (no != RECLAIM_MAY)
                 return no;
@@ -273,11 +275,14 @@ static enum reclaim_no judge(struct world *w, uint32_t row, const struct reclaim
         ret->rank = (uint8_t) rank;
         bool is_filler = rank >= PRIORITY_FILLER && d->priority < PRIORITY_FILLER;
         if (ret->idle) {
-                no = is_idle_for_long(w, h, rank, d, ret_changes_ms);
+                no = is_idle_for_long(w, h, idle_since_ms, rank, d, ret_changes_ms);
         } else {
                 no = is_outranked(w, lease, rank, d, ret_changes_ms);
                 if (no == RECLAIM_MAY && lease)
                         no = is_immune(w, lease, rank, ret->ways, ret->n_ways, d, ret_changes_ms);
+                if (no != RECLAIM_MAY && counts_from_ms != 0 &&
+                    (*ret_changes_ms == 0 || counts_from_ms < *ret_changes_ms))
+                        *ret_changes_ms = counts_from_ms;
         }
         ret->class = is_filler ? CLASS_FILLER : ret->idle ? CLASS_IDLE : CLASS_BUSY;
         ret->cost_ms = lease ? cost_in_all_ms(w, lease, (enum way_out_kind) ret->ways[0]) : 0;

@@ -7,6 +7,7 @@
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
 #include "arbiter/hold.h"
+#include "arbiter/idle.h"
 #include "arbiter/life.h"
 #include "arbiter/park.h"
 #include "arbiter/plan.h"
@@ -97,6 +98,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
         life_was_away(w, away_ms);
         park_was_away(w, away_ms);
         ending_was_away(w);
+        idle_forget(w);
         if (!restart->rebooted)
                 return;
 

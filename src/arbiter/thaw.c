@@ -39,8 +39,9 @@ bool thaw_is_wanted(const struct world *w, const struct lease *lease)
                 return true;
         if (k->cause == PARK_BY_PERSON)
                 return k->until_ms != 0 && w->now_ms >= k->until_ms;
-        /* What was checkpointed cannot say that it has work again, so it comes back when there is room. */
-        return !k->idle || k->way != WAY_OUT_COOPERATE;
+        /* What was checkpointed cannot say that it has work again, nor does who never says such a thing: it comes back when
+         * there is room. */
+        return !k->idle || k->way != WAY_OUT_COOPERATE || !w->holders[lease->holder.index].tells_idle;
 }
 
 void thaw_enqueue(struct world *w, struct lease *lease)

@@ -36,6 +36,7 @@ enum action_kind {
         ACTION_THAWED, /* back at work */
         ACTION_STUCK,
         ACTION_PLAN, /* a plan to take memory back begins or ends; lease_id: for whom */
+        ACTION_IDLE, /* a lease holds and does nothing, or does something again; why.start_ms: since when it was idle */
         ACTION_KIND_N,
 };
 

@@ -55,6 +55,10 @@ void config_defaults(struct config *config)
                 .booking_ahead_ms = HOURS_MS(24 * 14),
                 .hold_after_ms = SECONDS_MS(2),
         };
+        for (unsigned class = 0; class < IDLE_CLASSES; class ++)
+                config->idle[class] = (struct idle_ladder){ .notice_ms = MINUTES_MS(30),
+                                                            .reclaimable_ms = MINUTES_MS(60),
+                                                            .listed_ms = HOURS_MS(24) };
 }
 
 struct quota config_quota(const struct config *config, uint32_t row)

@@ -8,6 +8,16 @@
 #include <stdint.h>
 #include "model/quota.h"
 
+/* When an idle holder climbs the ladder (arbiter/idle.h): so long after it began to do nothing; 0 = never. */
+struct idle_ladder {
+        uint64_t notice_ms; /* its owner is told (30 min) */
+        uint64_t
+                reclaimable_ms; /* it counts as idle for whoever needs memory: its own ways out, nothing else (60 min) */
+        uint64_t listed_ms;     /* an administrator finds it listed (24 h) */
+};
+
+enum { IDLE_CLASSES = 5 }; /* one a priority: class n is priority n + 1 */
+
 struct config {
         uint64_t aging_ms;            /* one priority level is gained per so much waiting (600 s) */
         uint64_t usage_half_life_ms;  /* of a user's GPU-byte-seconds (one day) */
@@ -61,6 +71,7 @@ struct config {
         bool correct_sizes;             /* who names less than earlier runs came to gets what those did (true) */
         uint64_t hold_after_ms;         /* let go so long after that is idle (2 s) */
         struct quota quotas[QUOTAS_MAX];
+        struct idle_ladder idle[IDLE_CLASSES];
 };
 
 /* The defaults of design 4. */

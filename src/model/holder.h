@@ -27,6 +27,16 @@ enum claim_kind {
         CLAIM_BOOKING, /* of a booking that is due: never lent */
 };
 
+/* How far up the ladder of idle holders it was told of (arbiter/idle.h). */
+enum idle_told {
+        IDLE_TOLD_NOTHING,
+        IDLE_TOLD_BEGAN,
+        IDLE_TOLD_NOTICE,
+        IDLE_TOLD_RECLAIMABLE,
+        IDLE_TOLD_LISTED,
+        IDLE_TOLD_N,
+};
+
 struct holder {
         uint32_t generation; /* of this row; survives its being emptied */
         uint8_t kind;        /* enum holder_kind */
@@ -39,6 +49,8 @@ struct holder {
         bool exclusive;      /* nothing is granted beside it */
         bool tells_idle;     /* its program says when it is idle and when at work */
         bool uncollected;    /* a grant nobody has collected: a reservation with a known use of 0 */
+        bool rests;          /* at the last look each of its processes was known to have done nothing */
+        uint8_t idle_told;   /* enum idle_told */
         uint32_t device;     /* index */
         uint64_t reserved_bytes;
         uint64_t used_bytes;    /* what the driver listed for it, also where incomplete */
@@ -46,7 +58,11 @@ struct holder {
         uint64_t idle_since_ms; /* 0 = not idle, or not known to be */
         uint64_t idle_bytes;    /* what it used then: more is work */
         uint64_t keep_alive_ms; /* how long its application itself keeps what is idle; 0 = unknown */
-        uint32_t n_processes;   /* listed on this device */
+        /* Since when it holds and was seen to do nothing; 0 = works, or nobody knows. The beginning of the idle time that was
+         * told of; 0 = none was. */
+        uint64_t rests_since_ms;
+        uint64_t idle_told_ms;
+        uint32_t n_processes; /* listed on this device */
         struct ways_out ways;
         struct ref lease;        /* HOLDER_LEASE; for a stranger: the lease whose tree it is in, when it sits on another
                                     card than granted */

@@ -112,8 +112,9 @@ struct lease {
         bool managed;
         bool kill_at_end;
         bool slot_warned;
-        bool over_time; /* its slot is over: ranks as a filler */
-        bool over_use_told;
+        bool over_time;        /* its slot is over: ranks as a filler */
+        uint8_t over_use_told; /* warnings so far; leaving: of draining or being orphaned */
+        uint8_t leaving_told;
         bool misplaced;      /* memory of it was seen on another card, and said */
         bool root_living;    /* the command (binding.root) has not ended, as far as is known */
         bool owner_gone;     /* its owner ended; workers may live (orphaned) */

@@ -97,6 +97,9 @@ enum row_flags {
         ROW_GRAPHICS = 1 << 2,
         ROW_MPS = 1 << 3,
         ROW_GHOST = 1 << 4, /* the driver lists a pid that /proc does not have */
+        /* What it did over the last whole interval in which that was watched; neither: unknown, which is never idle. */
+        ROW_WORKED = 1 << 5,
+        ROW_RESTED = 1 << 6, /* no work of it on the device, and none on a CPU */
 };
 
 /* One line of a reading, and one (process, device) pair in the world. Sorted by (device, pid, start). */

@@ -434,6 +434,50 @@ static void say_change(struct text *t, const struct reason *r, uint64_t now_ms)
         }
 }
 
+static void say_span(struct text *t, uint64_t then_ms, uint64_t now_ms)
+{
+        char span[DURATION_TEXT_MAX];
+
+        say(t, "%s", duration_text(now_ms > then_ms ? now_ms - then_ms : 0, span));
+}
+
+static void say_ago(struct text *t, uint64_t then_ms, uint64_t now_ms)
+{
+        say_span(t, then_ms, now_ms);
+        say(t, " ago");
+}
+
+static void say_size_if_known(struct text *t, uint64_t bytes)
+{
+        if (bytes != 0)
+                say_size(t, bytes);
+        else
+                say(t, "memory");
+}
+
+static void say_idle(struct text *t, const struct reason *r, uint64_t now_ms)
+{
+        if (r->rule == RULE_IDLE_OVER) {
+                say(t, "is at work again, or holds no longer; it had done nothing for ");
+                say_span(t, r->start_ms, now_ms);
+                return;
+        }
+        say(t, "holds ");
+        say_size(t, r->used_bytes > r->reserved_bytes ? r->used_bytes : r->reserved_bytes);
+        say(t, " and has done nothing for ");
+        say_span(t, r->start_ms, now_ms);
+        if (r->rule == RULE_IDLE_NOTICE && r->earliest_ms > now_ms) {
+                say(t, "; whoever needs the memory may have it ");
+                say_from_now(t, r->earliest_ms, now_ms);
+        } else if (r->rule == RULE_IDLE_RECLAIMABLE) {
+                say(t, "; whoever needs the memory may have it from now on, by the ways out that it has");
+        } else if (r->rule == RULE_IDLE_LISTED) {
+                say(t, "; it is listed for the administrator");
+        } else if (r->rule == RULE_IDLE_NOTICE) {
+                say(t, "; end it, or park it, if it is not needed");
+        }
+}
+
 static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
 {
         switch ((unsigned) r->rule) {
@@ -574,6 +618,21 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say_size(t, r->reserved_bytes);
                 say(t, "; ask for more next time");
                 break;
+        case RULE_IDLE_BEGAN:
+        case RULE_IDLE_NOTICE:
+        case RULE_IDLE_RECLAIMABLE:
+        case RULE_IDLE_LISTED:
+        case RULE_IDLE_OVER:
+                say_idle(t, r, now_ms);
+                break;
+        case RULE_STILL_DRAINING:
+        case RULE_STILL_ORPHANED:
+                say(t, r->rule == RULE_STILL_DRAINING ? "ended " : "its command ended ");
+                say_ago(t, r->start_ms, now_ms);
+                say(t, r->rule == RULE_STILL_DRAINING ? ", and still has " : ", and what it left behind still has ");
+                say_size_if_known(t, r->used_bytes);
+                say(t, " on the device");
+                break;
         case RULE_STEPPED_ASIDE:
                 say(t, "has blocked others as long as it may; it keeps its rank and lets them pass");
                 break;
@@ -643,7 +702,8 @@ static enum family family_of(unsigned rule)
         case RULE_UNKILLABLE:
                 return FAMILY_LIFE;
         }
-        if ((rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY) || rule == RULE_FORGIVEN)
+        if ((rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY) || rule == RULE_FORGIVEN ||
+            (rule >= RULE_IDLE_BEGAN && rule <= RULE_STILL_ORPHANED))
                 return FAMILY_LIFE;
         if (rule > RULE_RESTARTED)
                 return FAMILY_REFUSAL;

@@ -119,6 +119,14 @@ enum rule {
         RULE_FORGIVEN,       /* life: its strikes are taken back */
         RULE_WANTS_BACK,     /* waits: parked, and in the queue from now on */
         RULE_WAY_OUT_UNFIT,  /* refused: its program cannot survive this way out (limit) */
+        /* life: who holds and does nothing (arbiter/idle.h), and what lasts after its end */
+        RULE_IDLE_BEGAN,       /* since start_ms */
+        RULE_IDLE_OVER,        /* it had begun at start_ms */
+        RULE_IDLE_NOTICE,      /* for long; reclaimable from earliest_ms on (0 = never) */
+        RULE_IDLE_RECLAIMABLE, /* for so long that it counts as idle for whoever needs memory */
+        RULE_IDLE_LISTED,      /* for so long that an administrator is to know */
+        RULE_STILL_DRAINING,   /* its memory is still on the device, long after its end */
+        RULE_STILL_ORPHANED,   /* its workers still hold, long after its command ended */
         RULE_N,
 };
 

@@ -104,6 +104,13 @@ static const char *const rule_names[RULE_N] = {
         [RULE_FORGIVEN] = "forgiven",
         [RULE_WANTS_BACK] = "wants-back",
         [RULE_WAY_OUT_UNFIT] = "way-out-unfit",
+        [RULE_IDLE_BEGAN] = "idle-began",
+        [RULE_IDLE_OVER] = "idle-over",
+        [RULE_IDLE_NOTICE] = "idle-notice",
+        [RULE_IDLE_RECLAIMABLE] = "idle-reclaimable",
+        [RULE_IDLE_LISTED] = "idle-listed",
+        [RULE_STILL_DRAINING] = "still-draining",
+        [RULE_STILL_ORPHANED] = "still-orphaned",
 };
 
 const char *rule_name(enum rule rule)

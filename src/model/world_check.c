@@ -205,6 +205,10 @@ static const char *check_holder(const struct world *w, uint32_t i)
                 if (h->reserved_bytes > e->demand_bytes)
                         return "a claim larger than its demand";
         }
+        if (h->kind != HOLDER_LEASE && (h->rests_since_ms != 0 || h->idle_told_ms != 0))
+                return "somebody without a lease who is told of as idle";
+        if ((h->idle_told != IDLE_TOLD_NOTHING) != (h->idle_told_ms != 0))
+                return "an idle holder that was told of, and since no time";
         if (h->kind == HOLDER_CLAIM && h->used_bytes != 0)
                 return "a claim that uses memory";
         return check_promises(w, h);

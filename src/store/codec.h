@@ -208,6 +208,8 @@ void put_quota(struct put *c, const struct quota *p);
 void get_quota(struct get *c, struct quota *p);
 void put_idempotency(struct put *c, const struct idempotency *p);
 void get_idempotency(struct get *c, struct idempotency *p);
+void put_idle_ladder(struct put *c, const struct idle_ladder *p);
+void get_idle_ladder(struct get *c, struct idle_ladder *p);
 void put_config(struct put *c, const struct config *p);
 void get_config(struct get *c, struct config *p);
 void put_host(struct put *c, const struct host *p);

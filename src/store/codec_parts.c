@@ -6,16 +6,17 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 102 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 24 &&
+_Static_assert(RULE_N == 109 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 25 &&
                        INPUT_KIND_N == 19 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 18,
                "an enum that the journal keeps has changed");
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 && WAIT_KIND_N == 14 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
-                       RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 8 && PARK_CALL_N == 8,
+                       RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 8 && PARK_CALL_N == 8 &&
+                       IDLE_TOLD_N == 5,
                "an enum that the journal keeps has changed");
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
-                       FLOORS_MAX == 5,
+                       FLOORS_MAX == 5 && IDLE_CLASSES == 5,
                "an array that the journal keeps has another length");
 
 #define IDENTITY_FIELDS(F, S)                                                                                          \
@@ -52,6 +53,12 @@ CODEC_STRUCT(quota, QUOTA_FIELDS, 40)
         F(S, U64S, key, 2)                                                                                             \
         F(S, U64, body, 0)
 CODEC_STRUCT(idempotency, IDEMPOTENCY_FIELDS, 24)
+
+#define IDLE_LADDER_FIELDS(F, S)                                                                                       \
+        F(S, U64, notice_ms, 0)                                                                                        \
+        F(S, U64, reclaimable_ms, 0)                                                                                   \
+        F(S, U64, listed_ms, 0)
+CODEC_STRUCT(idle_ladder, IDLE_LADDER_FIELDS, 24)
 
 #define CONFIG_FIELDS(F, S)                                                                                            \
         F(S, U64, aging_ms, 0)                                                                                         \
@@ -102,8 +109,9 @@ CODEC_STRUCT(idempotency, IDEMPOTENCY_FIELDS, 24)
         F(S, SINCE, hold_in_place, (4, BOOL, 0))                                                                       \
         F(S, SINCE, correct_sizes, (4, BOOL, 0))                                                                       \
         F(S, SINCE, hold_after_ms, (4, U64, 0))                                                                        \
-        F(S, SINCE, quotas, (4, ROWS, quota))
-CODEC_STRUCT(config, CONFIG_FIELDS, 1608)
+        F(S, SINCE, quotas, (4, ROWS, quota))                                                                          \
+        F(S, SINCE, idle, (4, ROWS, idle_ladder))
+CODEC_STRUCT(config, CONFIG_FIELDS, 1728)
 
 #define HOST_FIELDS(F, S)                                                                                              \
         F(S, U64, total_bytes, 0)                                                                                      \

@@ -94,7 +94,8 @@ CODEC_STRUCT(park, PARK_FIELDS, 224)
         F(S, BOOL, kill_at_end, 0)                                                                                     \
         F(S, BOOL, slot_warned, 0)                                                                                     \
         F(S, BOOL, over_time, 0)                                                                                       \
-        F(S, BOOL, over_use_told, 0)                                                                                   \
+        F(S, BELOW8, over_use_told, 256)                                                                               \
+        F(S, SINCE, leaving_told, (4, BELOW8, 256))                                                                    \
         F(S, BOOL, misplaced, 0)                                                                                       \
         F(S, BOOL, root_living, 0)                                                                                     \
         F(S, BOOL, owner_gone, 0)                                                                                      \
@@ -187,6 +188,8 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 208)
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
         F(S, SINCE, tells_idle, (4, BOOL, 0))                                                                          \
         F(S, BOOL, uncollected, 0)                                                                                     \
+        F(S, SINCE, rests, (4, BOOL, 0))                                                                               \
+        F(S, SINCE, idle_told, (4, BELOW8, IDLE_TOLD_N))                                                               \
         F(S, BELOW32, device, DEVICES_MAX)                                                                             \
         F(S, U64, reserved_bytes, 0)                                                                                   \
         F(S, U64, used_bytes, 0)                                                                                       \
@@ -194,12 +197,14 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 208)
         F(S, U64, idle_since_ms, 0)                                                                                    \
         F(S, SINCE, idle_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, keep_alive_ms, (4, U64, 0))                                                                        \
+        F(S, SINCE, rests_since_ms, (4, U64, 0))                                                                       \
+        F(S, SINCE, idle_told_ms, (4, U64, 0))                                                                         \
         F(S, U32, n_processes, 0)                                                                                      \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, REF, entry, ENTRIES_MAX)                                                                                  \
         F(S, STRUCT, process, identity)
-CODEC_STRUCT(holder, HOLDER_FIELDS, 160)
+CODEC_STRUCT(holder, HOLDER_FIELDS, 176)
 
 #define USER_FIELDS(F, S)                                                                                              \
         F(S, U32, uid, 0)                                                                                              \
@@ -303,7 +308,7 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, U64S, holders_of, 0)                                                                                      \
         F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \
         F(S, ROWS, leavings, leavings)
-enum { WORLD_HEAD_SIZE = 1752 };
+enum { WORLD_HEAD_SIZE = 1872 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
             WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
                     DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) WORLD_TABLES(TABLE_SIZE))

@@ -52,6 +52,7 @@ static void act(struct trial *t, const struct action *a)
         case ACTION_EYES:
         case ACTION_RESTARTED:
         case ACTION_PLAN:
+        case ACTION_IDLE:
         case ACTION_KIND_N:
                 break;
         }

@@ -180,7 +180,9 @@ static void fill_lease(struct lease *l, uint32_t seed)
         l->priority = PRIORITY_FILLER;
         l->kept_rank = PRIORITY_URGENT;
         l->end_reason = END_REBOOTED;
-        l->managed = l->slot_warned = l->misplaced = l->backfilled = l->over_use_told = true;
+        l->managed = l->slot_warned = l->misplaced = l->backfilled = true;
+        l->over_use_told = 255;
+        l->leaving_told = 3;
         l->kill_at_end = l->over_time = l->owner_gone = seed % 2;
         l->exclusive = l->adopted = l->kill_left = l->ending = seed % 2;
         l->filler = l->no_stop = seed % 2;
@@ -262,6 +264,10 @@ static void fill_holder(struct holder *h, uint32_t seed)
         h->pin_end_ms = 3;
         h->idle_since_ms = 4;
         h->n_processes = 5;
+        h->rests = seed % 2;
+        h->idle_told = IDLE_TOLD_LISTED;
+        h->rests_since_ms = 6;
+        h->idle_told_ms = 7;
         some_ways(&h->ways, seed);
         some_ref(&h->lease, seed);
         some_ref(&h->entry, seed + 1);

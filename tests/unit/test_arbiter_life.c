@@ -855,8 +855,9 @@ static void A7_over_use_is_counted_and_raises_no_reservation(void **state)
         scene_end(&s);
 }
 
-/* 256 MiB for 30 s (design 4): less, or shorter, is nobody's business; more is said once, and signals nobody. */
-static void over_use_is_warned_of_once(void **state)
+/* 256 MiB for 30 s (design 4): less, or shorter, is nobody's business; more is said, again ten, thirty, seventy minutes later,
+ * and signals nobody. */
+static void over_use_is_warned_of_and_again_with_back_off(void **state)
 {
         (void) state;
         static const struct {
@@ -867,6 +868,10 @@ static void over_use_is_warned_of_once(void **state)
         } rows[] = {
                 { "256 MiB for 29 s", MiB(256) + MiB(1), 29, 0 },
                 { "257 MiB for two minutes", MiB(257), 120, 1 },
+                { "257 MiB for ten minutes and 29 s", MiB(257), 629, 1 },
+                { "257 MiB for ten minutes and 31 s", MiB(257), 632, 2 },
+                { "257 MiB for half an hour", MiB(257), 1800 + 32, 3 },
+                { "257 MiB for a day", MiB(257), 24 * 3600, 8 },
                 { "100 MiB for two minutes", MiB(100), 120, 0 },
         };
 
@@ -879,10 +884,56 @@ static void over_use_is_warned_of_once(void **state)
                 scene_uses(&s, a, GiB(4) + rows[i].over);
                 for (uint64_t t = 1; t <= rows[i].until_s; t++) {
                         scene_tick_to_s(&s, t);
-                        scene_look(&s);
+                        if (t <= 120)
+                                scene_look(&s);
                 }
                 assert_int_equal(scene_count_rule(&s, 0, a, RULE_OVER_USE), rows[i].warnings);
                 assert_runs(&s, a);
+                scene_end(&s);
+        }
+}
+
+/* Its memory, or what its command left, is there long after: said, and again ever more rarely; nobody is signalled. */
+static void draining_and_orphaned_are_warned_of_and_again_with_back_off(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                bool orphaned;
+                uint64_t until_s;
+                size_t warnings;
+        } rows[] = {
+                { "drains for 29 s", false, 29, 0 },
+                { "drains for a minute", false, 60, 1 },
+                { "drains for eleven minutes", false, 660, 2 },
+                { "drains for a day", false, 24 * 3600, 8 },
+                { "orphaned for 29 s", true, 29, 0 },
+                { "orphaned for a minute", true, 60, 1 },
+                { "orphaned for eleven minutes", true, 660, 2 },
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                print_message("# %s\n", rows[i].name);
+                struct scene s;
+                scene_begin(&s);
+                uint32_t card = scene_device(&s, GiB(24));
+                uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(4) });
+                uint32_t worker = scene_process(&s, 0, scene_owner(&s, a), 0);
+                scene_process_uses(&s, worker, card, GiB(4), COMPUTE);
+                if (rows[i].orphaned)
+                        scene_owner_ended(&s, a);
+                else
+                        scene_release(&s, a);
+                scene_tick_to_s(&s, rows[i].until_s);
+                assert_state(&s, a, rows[i].orphaned ? LEASE_ORPHANED : LEASE_DRAINING);
+                assert_int_equal(scene_count_rule(&s, 0, a, RULE_STILL_ORPHANED),
+                                 rows[i].orphaned ? rows[i].warnings : 0);
+                assert_int_equal(scene_count_rule(&s, 0, a, RULE_STILL_DRAINING),
+                                 rows[i].orphaned ? 0 : rows[i].warnings);
+                for (size_t k = 0; k < s.n_log; k++)
+                        assert_int_not_equal(s.log[k].kind, ACTION_HAND);
+                scene_process_ends(&s, worker);
+                assert_gone(&s, a);
                 scene_end(&s);
         }
 }
@@ -1464,7 +1515,8 @@ int main(void)
                 cmocka_unit_test(A1_stranger_beside_a_lease_that_has_not_taken_all),
                 cmocka_unit_test(A3_lease_marked_as_managed_is_counted_by_what_the_device_shows),
                 cmocka_unit_test(A7_over_use_is_counted_and_raises_no_reservation),
-                cmocka_unit_test(over_use_is_warned_of_once),
+                cmocka_unit_test(over_use_is_warned_of_and_again_with_back_off),
+                cmocka_unit_test(draining_and_orphaned_are_warned_of_and_again_with_back_off),
                 cmocka_unit_test(process_belongs_to_the_lease_of_its_nearest_ancestor),
                 cmocka_unit_test(process_in_the_cgroup_of_a_lease_belongs_to_it),
                 cmocka_unit_test(root_of_the_command_given_at_activation_binds_its_tree),

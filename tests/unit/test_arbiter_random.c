@@ -509,6 +509,7 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
         case ACTION_STRANGER:
         case ACTION_EYES:
         case ACTION_RESTARTED:
+        case ACTION_IDLE:
                 break;
         }
 }
@@ -780,7 +781,8 @@ static void look(struct sim *sim, uint32_t d)
                         .identity = p->identity,
                         .used_bytes = row->bytes,
                         .device = d,
-                        .flags = (row->known ? ROW_USED_KNOWN : 0U) | (p->graphics ? ROW_GRAPHICS : ROW_COMPUTE),
+                        .flags = (row->known ? ROW_USED_KNOWN : 0U) | (p->graphics ? ROW_GRAPHICS : ROW_COMPUTE) |
+                                 ROW_RESTED,
                 };
                 device->n_rows++;
         }

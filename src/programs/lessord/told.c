@@ -35,8 +35,9 @@ void told_action(struct told *t, const struct world *world, const struct action 
                 if (t->lease_id[row] == action->lease_id)
                         return;
         }
-        /* "Collected" tells less than why it was granted: keep the reason, move the revision on. */
-        if (action->kind == ACTION_ACTIVE && t->lease_id[row] == action->lease_id)
+        /* "Collected" tells less than why it was granted, and how long it is idle stands beside it: keep the reason, move the
+         * revision on. */
+        if ((action->kind == ACTION_ACTIVE || action->kind == ACTION_IDLE) && t->lease_id[row] == action->lease_id)
                 what.why = t->what[row].why;
         t->lease_id[row] = action->lease_id;
         t->what[row] = what;
