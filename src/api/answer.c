@@ -92,6 +92,7 @@ static void on_lease_action(struct conn *c, const struct action *a)
         case ACTION_CHANGED:
         case ACTION_HAND:
         case ACTION_IDLE:
+        case ACTION_MANAGER:
         case ACTION_KIND_N:
                 return;
         }

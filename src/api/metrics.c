@@ -23,15 +23,11 @@ static const struct {
         enum rule rule;
         const char *move, *outcome;
 } moves[METRICS_MOVES_N] = {
-        { RULE_PARKED, "park", "done" },
-        { RULE_PARK_BLOCKED, "park", "blocked" },
-        { RULE_PARK_FAILED, "park", "failed" },
-        { RULE_PARK_UNDONE, "park", "undone" },
-        { RULE_BROKE_PROMISE, "park", "broken" },
-        { RULE_THAWED, "thaw", "done" },
-        { RULE_THAW_BLOCKED, "thaw", "blocked" },
-        { RULE_STUCK, "thaw", "failed" },
-        { RULE_HELD, "hold", "done" },
+        { RULE_PARKED, "park", "done" },          { RULE_PARK_BLOCKED, "park", "blocked" },
+        { RULE_PARK_FAILED, "park", "failed" },   { RULE_PARK_UNDONE, "park", "undone" },
+        { RULE_BROKE_PROMISE, "park", "broken" }, { RULE_THAWED, "thaw", "done" },
+        { RULE_THAW_BLOCKED, "thaw", "blocked" }, { RULE_THAW_FAILED, "thaw", "not-started" },
+        { RULE_STUCK, "thaw", "failed" },         { RULE_HELD, "hold", "done" },
 };
 
 static void count_move(struct metrics *m, const struct action *a)

@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 #include "model/action.h"
 
-enum { METRICS_WAITS_N = 9, METRICS_MOVES_N = 9 };
+enum { METRICS_WAITS_N = 9, METRICS_MOVES_N = 10 };
 
 struct metrics {
         uint64_t actions[ACTION_KIND_N];

@@ -36,6 +36,7 @@ static void limit_fields(struct fields *f, const struct reason *reason)
         case RULE_END_BLOCKED:
         case RULE_PARK_BLOCKED:
         case RULE_THAW_BLOCKED:
+        case RULE_THAW_FAILED:
         case RULE_STUCK:
                 fields_text(f, "hands", hand_why_name((enum hand_why) reason->limit));
                 return;

@@ -104,9 +104,9 @@ static bool may_be_held(struct world *w, const struct lease *lease)
 {
         const struct holder *h = world_holder_get(w, lease->holder);
 
-        return w->config.hold_in_place && !w->degraded && lease->state == LEASE_ACTIVE && !lease->ending &&
-               lease->park.step == PARK_NONE && w->now_ms >= lease->park.not_before_ms && h && h->n_processes != 0 &&
-               !h->pinned && !h->protected && w->host.checkpoint == CHECKPOINT_CAN &&
+        return w->config.hold_in_place && !w->degraded && w->pause == PAUSE_NONE && lease->state == LEASE_ACTIVE &&
+               !lease->ending && lease->park.step == PARK_NONE && w->now_ms >= lease->park.not_before_ms && h &&
+               h->n_processes != 0 && !h->pinned && !h->protected && w->host.checkpoint == CHECKPOINT_CAN &&
                lease_rank(&w->config, lease, w->now_ms) >= PRIORITY_FILLER &&
                (ways_of_lease(w, lease) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT));
 }

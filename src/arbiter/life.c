@@ -10,6 +10,7 @@
 #include "arbiter/idle.h"
 #include "arbiter/learn.h"
 #include "arbiter/life.h"
+#include "arbiter/manage.h"
 #include "arbiter/park.h"
 #include "arbiter/project.h"
 #include "arbiter/reading.h"
@@ -277,6 +278,8 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
         enum end_reason end = call->end_reason != END_NONE ? (enum end_reason) call->end_reason : END_OWNER_EXITED;
         if (lease->binding.kind == BINDING_PROCESS && identity_equal(lease->binding.owner, lease->binding.root))
                 lease->root_living = false; /* it is its own command */
+        if (manage_has_it_away(lease))
+                return; /* by our order, and its manager will start it again */
         bool away = lease->state != LEASE_QUEUED && park_has_away(w, lease);
         bool works =
                 lease->state != LEASE_QUEUED && (away || lease->root_living || attribute_count_workers(w, lease) != 0 ||
@@ -526,6 +529,9 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
         }
         change_tick(w, lease, out);
         park_tick(w, lease, out);
+        manage_tick(w, lease, out);
+        if (lease->state == LEASE_NONE || lease->state == LEASE_DRAINING)
+                return;
         if (lease->state == LEASE_GRANTED && is_never_collected(w, lease)) {
                 life_end(w, lease, END_NOT_COLLECTED, 0, out);
                 return;

@@ -8,6 +8,7 @@
 #include "arbiter/idle.h"
 #include "arbiter/lane.h"
 #include "arbiter/life.h"
+#include "arbiter/manage.h"
 #include "arbiter/member.h"
 #include "arbiter/plan.h"
 #include "arbiter/reading.h"
@@ -190,6 +191,10 @@ void park_begin_way(struct world *w, struct lease *lease, enum way_out_kind way,
         k->yielded = false;
         k->planned_bytes = way == WAY_OUT_CHECKPOINT ? h->used_bytes : 0;
         park_say(w, lease, ACTION_ASKED, RULE_ASKED, way, out);
+        if (manage_goes_by(lease)) {
+                manage_stop(w, lease, out);
+                return;
+        }
         switch (way) {
         case WAY_OUT_CHECKPOINT:
                 ask_members(w, lease, out);
@@ -253,7 +258,7 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         k->parked_ms = w->now_ms;
         k->out_ms = w->now_ms - k->started_ms;
         k->planned_bytes = 0;
-        if (k->way != WAY_OUT_COOPERATE) /* of that one only what it kept until its return is a success */
+        if (!park_is_a_promise(lease)) /* of that one only what it kept until its return is a success */
                 k->strikes[k->way] = 0;
         life_change_state(w, lease, LEASE_EVENT_PARK);
         park_reserve(w, lease, 0);

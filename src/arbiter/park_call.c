@@ -8,6 +8,7 @@
 #include "arbiter/cost.h"
 #include "arbiter/hold.h"
 #include "arbiter/life.h"
+#include "arbiter/manage.h"
 #include "arbiter/member.h"
 #include "arbiter/park.h"
 #include "arbiter/reading.h"
@@ -131,6 +132,7 @@ static void call_forgive(struct world *w, const struct park_call *c, struct leas
         memset(lease->park.strikes, 0, sizeof(lease->park.strikes));
         lease->park.not_before_ms = 0;
         accept(w, c, lease, RULE_FORGIVEN, out);
+        manage_forgive(w, lease, out);
 }
 
 void park_step(struct world *w, const struct park_call *c, struct actions *out)

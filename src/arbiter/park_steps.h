@@ -11,6 +11,13 @@
  * orders at once. */
 enum { AGAIN_MS = 1000, HANDS_LATE_MS = 20000, ACTIONS_PER_TREE = 64 };
 
+/* It gave way by its own word, or by its manager's: nothing but that keeps it from taking its memory again. */
+static inline bool park_is_a_promise(const struct lease *lease)
+{
+        return lease->park.way == WAY_OUT_COOPERATE ||
+               (lease->park.way == WAY_OUT_RESTART && binding_is_managed(&lease->binding));
+}
+
 static inline struct holder *park_holder_of(struct world *w, const struct lease *lease)
 {
         return world_holder_get(w, lease->holder);
@@ -39,6 +46,8 @@ void park_stays_out(struct world *w, struct lease *lease, struct actions *out);
 void park_stick(struct world *w, struct lease *lease, enum hand_why why, struct actions *out);
 
 /* ---- park_watch.c ---- */
+/* Its way out was tried in vain: a strike where it may be tried again, and the next one that it has. */
+void park_way_failed(struct world *w, struct lease *lease, struct actions *out);
 /* Does a look since its step began show that it is off its device? */
 bool park_is_off(struct world *w, const struct lease *lease);
 
@@ -46,3 +55,5 @@ bool park_is_off(struct world *w, const struct lease *lease);
 void thaw_restore_next(struct world *w, struct lease *lease, struct actions *out);
 void thaw_is_back(struct world *w, struct lease *lease, struct actions *out);
 void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why, struct actions *out);
+/* Its manager was asked to start it, and did not: a strike; it stays parked. */
+void thaw_failed(struct world *w, struct lease *lease, enum hand_why why, struct actions *out);

@@ -6,6 +6,7 @@
 #include "arbiter/cost.h"
 #include "arbiter/hold.h"
 #include "arbiter/life.h"
+#include "arbiter/manage.h"
 #include "arbiter/member.h"
 #include "arbiter/plan.h"
 #include "arbiter/reclaim.h"
@@ -52,17 +53,18 @@ static void watch_promise(struct world *w, struct lease *lease, const struct hol
 {
         struct park *k = &lease->park;
 
-        if (k->way != WAY_OUT_COOPERATE || k->broke_promise || !holder_reading_is_known(h) ||
+        if (!park_is_a_promise(lease) || k->broke_promise || !holder_reading_is_known(h) ||
             h->used_bytes <= may_stay_bytes(w, lease, h) + w->config.over_use_bytes)
                 return;
         k->broke_promise = true;
         if (k->strikes[k->way] < STRIKES_MAX)
                 k->strikes[k->way]++;
-        cost_learn_asked(w, lease, false);
+        if (k->way == WAY_OUT_COOPERATE)
+                cost_learn_asked(w, lease, false);
         actions_add_lease(w, out, ACTION_WARNING, lease,
                           &(struct reason){ .rule = RULE_BROKE_PROMISE, .used_bytes = h->used_bytes });
         uint8_t next;
-        k->failed_ways = WAY_OUT_BIT(WAY_OUT_COOPERATE);
+        k->failed_ways = WAY_OUT_BIT(k->way);
         if (reclaim_may_park(w, lease, k->failed_ways, &next) != RECLAIM_MAY)
                 return; /* it counts as what it is, and comes back when all of it fits */
         struct entry *e = world_entry_get(w, lease->entry);
@@ -117,7 +119,9 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
                                 actions_read_soon(w, out, device);
                         break;
                 case PARK_SETTLING:
-                        if (park_is_off(w, lease))
+                        if (lease->park.way == WAY_OUT_KILL && is_killed(w, lease, h))
+                                life_end(w, lease, END_WORKERS_GONE, 0, out);
+                        else if (lease->park.way != WAY_OUT_KILL && park_is_off(w, lease))
                                 park_is_out(w, lease, out);
                         else
                                 actions_read_soon(w, out, device);
@@ -141,16 +145,16 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
 
 /* ---- what time says ---- */
 
-/* A way out that can be tried again was tried in vain: a strike, and the next one that it has. */
-static void way_failed(struct world *w, struct lease *lease, struct actions *out)
+void park_way_failed(struct world *w, struct lease *lease, struct actions *out)
 {
         struct park *k = &lease->park;
         uint8_t way = k->way, next;
 
-        if (way == WAY_OUT_COOPERATE || way == WAY_OUT_RELEASE) {
+        if (park_is_a_promise(lease) || way == WAY_OUT_RELEASE) {
                 if (k->strikes[way] < STRIKES_MAX)
                         k->strikes[way]++;
-                cost_learn_asked(w, lease, false);
+                if (way != WAY_OUT_RESTART)
+                        cost_learn_asked(w, lease, false);
                 park_say(w, lease, ACTION_WARNING,
                          k->strikes[way] >= w->config.strikes_max ? RULE_STRUCK_OUT : RULE_PARK_FAILED, way, out);
         } else {
@@ -198,6 +202,10 @@ static void try_again(struct world *w, struct lease *lease, struct actions *out)
         case PARK_UNDOING:
                 park_undo_members(w, lease, out);
                 break;
+        case PARK_ASKING:
+        case PARK_RETURNING:
+                manage_again(w, lease, out);
+                break;
         default:
                 break;
         }
@@ -210,10 +218,12 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
 
         switch ((unsigned) k->step) {
         case PARK_ASKING:
-                if (k->way == WAY_OUT_KILL)
+                if (manage_goes_by(lease))
+                        manage_deadline(w, lease, out);
+                else if (k->way == WAY_OUT_KILL)
                         park_stick(w, lease, HAND_WHY_UNKILLABLE, out);
                 else
-                        way_failed(w, lease, out);
+                        park_way_failed(w, lease, out);
                 break;
         case PARK_CHECKPOINTING:
                 members_count(w, lease, &m);
@@ -242,6 +252,10 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
                 actions_read(w, out, lease->device);
                 break;
         case PARK_RETURNING:
+                if (manage_goes_by(lease)) {
+                        manage_deadline(w, lease, out);
+                        break;
+                }
                 if (k->way != WAY_OUT_CHECKPOINT)
                         park_say(w, lease, ACTION_WARNING, RULE_PARK_FAILED, k->way, out);
                 /* Unlocked it is; who was told and says nothing has its device again, and may be asked for it again. */

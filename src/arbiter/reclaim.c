@@ -166,6 +166,8 @@ static enum reclaim_no find_ways(struct world *w, const struct holder *h, const 
 static enum reclaim_no stands_for_it(const struct world *w, const struct holder *h, const struct lease *lease,
                                      uint64_t *ret_changes_ms)
 {
+        if (w->pause != PAUSE_NONE)
+                return RECLAIM_PAUSED;
         if (h->protected)
                 return RECLAIM_PROTECTED;
         if (h->pinned) {
@@ -717,6 +719,8 @@ enum reclaim_no reclaim_may_park(struct world *w, const struct lease *lease, uin
 
         if (w->degraded || !h)
                 return RECLAIM_NOT_THERE;
+        if (w->pause != PAUSE_NONE)
+                return RECLAIM_PAUSED;
         c.holder = lease->holder.index;
         enum reclaim_no no = find_ways(w, h, lease, not, c.ways, &c.n_ways);
         if (no != RECLAIM_MAY)
@@ -740,6 +744,8 @@ enum reclaim_no reclaim_may_rehearse(struct world *w, const struct lease *lease)
 
         if (w->degraded || !h)
                 return RECLAIM_NOT_THERE;
+        if (w->pause != PAUSE_NONE)
+                return RECLAIM_PAUSED;
         c.holder = lease->holder.index;
         enum reclaim_no no = can_checkpoint(w, h);
         if (no != RECLAIM_MAY)

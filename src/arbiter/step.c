@@ -9,6 +9,7 @@
 #include "arbiter/hold.h"
 #include "arbiter/idle.h"
 #include "arbiter/life.h"
+#include "arbiter/manage.h"
 #include "arbiter/park.h"
 #include "arbiter/plan.h"
 #include "arbiter/reading.h"
@@ -99,6 +100,9 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
         park_was_away(w, away_ms);
         ending_was_away(w);
         idle_forget(w);
+        manage_was_away(w);
+        w->pause = PAUSE_NONE; /* who is started knows of no sleep */
+        w->pause_thaws = false;
         if (!restart->rebooted)
                 return;
 
@@ -190,6 +194,13 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 break;
         case INPUT_RECORD:
                 park_record(w, &input->record, out);
+                break;
+        case INPUT_MANAGER:
+                manage_outcome(w, &input->manager, out);
+                break;
+        case INPUT_PAUSE:
+                w->pause = input->pause.what;
+                w->pause_thaws = input->pause.what != PAUSE_NONE && input->pause.thaws;
                 break;
         case INPUT_NONE:
         case INPUT_KIND_N:

@@ -5,6 +5,7 @@
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
 #include "arbiter/life.h"
+#include "arbiter/manage.h"
 #include "arbiter/member.h"
 #include "arbiter/reading.h"
 #include "base/number.h"
@@ -37,6 +38,8 @@ bool thaw_is_wanted(const struct world *w, const struct lease *lease)
 
         if (k->wants_back || k->cause == PARK_REHEARSAL)
                 return true;
+        if (manage_goes_by(lease) && k->strikes[k->way] >= w->config.strikes_max)
+                return false; /* it was not started too often: until a person says so */
         if (k->cause == PARK_BY_PERSON)
                 return k->until_ms != 0 && w->now_ms >= k->until_ms;
         /* What was checkpointed cannot say that it has work again, nor does who never says such a thing: it comes back when
@@ -122,6 +125,8 @@ enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct 
         const struct park *k = &lease->park;
         uint64_t oldest_ms;
 
+        if (w->pause != PAUSE_NONE && !w->pause_thaws)
+                return RULE_PAUSED;
         if (w->now_ms < k->again_ms) {
                 why->start_ms = k->again_ms;
                 return RULE_THAW_AGAIN;
@@ -152,7 +157,7 @@ void thaw_is_back(struct world *w, struct lease *lease, struct actions *out)
 
         each_member (w, lease, p)
                 member_leave(w, lease, p);
-        if (k->way == WAY_OUT_COOPERATE && !k->broke_promise)
+        if (park_is_a_promise(lease) && !k->broke_promise)
                 k->strikes[k->way] = 0;
         k->back_ms = w->now_ms - k->started_ms;
         cost_learn_back(w, lease, (enum way_out_kind) k->way, k->back_ms);
@@ -228,6 +233,8 @@ void thaw_begin(struct world *w, struct lease *lease, struct actions *out)
         if (k->way == WAY_OUT_CHECKPOINT) {
                 park_enter(w, lease, PARK_RESTORING, settle_ms(k->used_bytes));
                 thaw_restore_next(w, lease, out);
+        } else if (manage_goes_by(lease)) {
+                manage_start(w, lease, out);
         } else {
                 park_enter(w, lease, PARK_RETURNING, w->config.collect_ms);
                 if (lease->owner_gone)
@@ -235,21 +242,47 @@ void thaw_begin(struct world *w, struct lease *lease, struct actions *out)
         }
 }
 
-/* Could not be tried: it stays parked, nothing is counted against it. */
-void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why, struct actions *out)
+static void stays_parked(struct world *w, struct lease *lease)
 {
-        struct park *k = &lease->park;
-
-        bool lasts = why != HAND_WHY_HEADROOM && why != HAND_WHY_RATE && why != HAND_WHY_LOST;
-
-        k->again_ms = w->now_ms + (lasts ? u64_max(w->config.back_off_ms, AGAIN_MS) : AGAIN_MS);
         park_reserve(w, lease, 0);
         park_set_exclusive(w, lease, false);
         park_count_as_held(w, lease, false);
         life_change_state(w, lease, LEASE_EVENT_PARK);
         park_enter(w, lease, PARK_OUT, 0);
+}
+
+/* Could not be tried: it stays parked, nothing is counted against it. */
+void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why, struct actions *out)
+{
+        struct park *k = &lease->park;
+        bool lasts = why != HAND_WHY_HEADROOM && why != HAND_WHY_RATE && why != HAND_WHY_LOST;
+
+        k->again_ms = w->now_ms + (lasts ? u64_max(w->config.back_off_ms, AGAIN_MS) : AGAIN_MS);
+        stays_parked(w, lease);
         park_say(w, lease, ACTION_PARKED, RULE_THAW_BLOCKED, why, out);
         thaw_enqueue(w, lease);
+        reading_outdated(w, lease->device, out);
+}
+
+void thaw_failed(struct world *w, struct lease *lease, enum hand_why why, struct actions *out)
+{
+        struct park *k = &lease->park;
+        uint8_t *strikes = &k->strikes[k->way];
+
+        if (*strikes < STRIKES_MAX)
+                ++*strikes;
+        bool out_of_tries = *strikes >= w->config.strikes_max;
+        k->again_ms = w->now_ms + u64_max(w->config.back_off_ms, AGAIN_MS) * *strikes;
+        stays_parked(w, lease);
+        actions_add_lease(w, out, ACTION_PARKED, lease,
+                          &(struct reason){ .rule = RULE_THAW_FAILED,
+                                            .limit = why,
+                                            .place = *strikes,
+                                            .start_ms = out_of_tries ? 0 : k->again_ms });
+        if (out_of_tries)
+                park_say(w, lease, ACTION_WARNING, RULE_STRUCK_OUT, k->way, out);
+        else
+                thaw_enqueue(w, lease);
         reading_outdated(w, lease->device, out);
 }
 

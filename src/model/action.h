@@ -37,6 +37,7 @@ enum action_kind {
         ACTION_STUCK,
         ACTION_PLAN, /* a plan to take memory back begins or ends; lease_id: for whom */
         ACTION_IDLE, /* a lease holds and does nothing, or does something again; why.start_ms: since when it was idle */
+        ACTION_MANAGER, /* order: @manage by the manager of the lease's work (binding.manager) */
         ACTION_KIND_N,
 };
 
@@ -44,6 +45,7 @@ struct action {
         uint8_t kind;      /* enum action_kind */
         uint8_t hand;      /* enum hand_verb, of an order to the hands */
         uint8_t signal;    /* of HAND_SIGNAL */
+        uint8_t manage;    /* enum manager_verb, of an order to a manager */
         uint32_t device;   /* index, or UINT32_MAX */
         uint64_t id;       /* 1, 2, 3 … over the life of the journal: the event id */
         uint64_t token;    /* of the request or call it answers; 0 = nobody's */
@@ -53,7 +55,8 @@ struct action {
         uint64_t bytes;          /* of the lease, or of the stranger */
         struct identity process; /* the stranger, the misplaced process, or the hands' target */
         uint64_t limit_bytes;    /* of HAND_RESTORE: the device may not use more than this before */
-        uint64_t wait_ms;        /* of HAND_LOCK: how long it may take; of READ: so long after the last one */
+        uint64_t wait_ms;        /* of HAND_LOCK: how long it may take; of MANAGER_STOP: its grace, where
+                                    its manager has none of its own; of READ: so long after the last one */
         bool no_stop;            /* of HAND_CHECKPOINT: it will not be stopped */
         uint64_t cgroup_id;      /* of an order to the hands: the lease's own cgroup, or 0 */
         struct reason why;

@@ -52,6 +52,11 @@ static const struct {
         [HAND_WHY_MEMORY] = { "host-memory", "host memory would not do" },
         [HAND_WHY_DRIVER] = { "driver", "the driver said no; it cannot be tried again" },
         [HAND_WHY_LOST] = { "lost", "lessor-warden ended in the middle of it" },
+        [HAND_WHY_MANAGER_AWAY] = { "manager-away", "its service manager or container engine does not answer" },
+        [HAND_WHY_FORBIDDEN] = { "forbidden", "its service manager or container engine does not let lessord" },
+        [HAND_WHY_NO_WAY_BACK] = { "no-way-back", "stopped, it could not be started again" },
+        [HAND_WHY_MANAGER_FAILED] = { "manager-failed", "its service manager or container engine could not do it" },
+        [HAND_WHY_RUNS_AGAIN] = { "runs-again", "it was stopped, and somebody started it again at once" },
 };
 
 const char *hand_why_name(enum hand_why why)

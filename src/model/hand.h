@@ -26,7 +26,7 @@ enum outcome {
         OUTCOME_N,
 };
 
-/* Why an order was not done, as the hands and the link to them say it. */
+/* Why an order was not done, as the hands, the link to them, and managers say it. */
 enum hand_why {
         HAND_WHY_NONE,
         HAND_WHY_AWAY,      /* no hands to be had just now */
@@ -46,6 +46,12 @@ enum hand_why {
         HAND_WHY_MEMORY,       /* host memory would not do */
         HAND_WHY_DRIVER,       /* the driver's call failed: final */
         HAND_WHY_LOST,         /* the hands ended in the middle: what was done is not known */
+        /* of a manager (model/manager.h) */
+        HAND_WHY_MANAGER_AWAY, /* nobody to be asked: no bus, no engine, or it does not answer */
+        HAND_WHY_FORBIDDEN,    /* it does not let us */
+        HAND_WHY_NO_WAY_BACK,  /* what is stopped could not be started again, so it is not stopped */
+        HAND_WHY_MANAGER_FAILED,
+        HAND_WHY_RUNS_AGAIN, /* it was stopped, and was started by somebody else at once */
         HAND_WHY_N,
 };
 

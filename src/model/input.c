@@ -23,6 +23,8 @@ const char *input_kind_name(enum input_kind kind)
                 [INPUT_PARK] = "park",
                 [INPUT_HOST] = "host",
                 [INPUT_RECORD] = "record",
+                [INPUT_MANAGER] = "manager",
+                [INPUT_PAUSE] = "pause",
         };
         return kind < INPUT_KIND_N ? names[kind] : "?";
 }

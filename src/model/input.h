@@ -33,6 +33,8 @@ enum input_kind {
         INPUT_PARK,          /* somebody wants a lease parked or back, or its program says what it did */
         INPUT_HOST,          /* host memory and what its driver can do, when they changed */
         INPUT_RECORD,        /* a record of the hands: what is parked, whoever remembers it */
+        INPUT_MANAGER,       /* what came of an order to the manager of a lease's work, or what it said unasked */
+        INPUT_PAUSE,         /* the machine is about to sleep or to be shut down, or is awake again */
         INPUT_KIND_N,
 };
 
@@ -179,6 +181,14 @@ struct eyes_state {
         uint64_t silent_since_ms;
 };
 
+/* What logind is about to do with the machine, and waits for us to be ready for. */
+enum pause_what { PAUSE_NONE, PAUSE_SLEEP, PAUSE_SHUTDOWN, PAUSE_WHAT_N };
+
+struct pause {
+        uint8_t what; /* enum pause_what */
+        bool thaws;   /* what is parked and fits comes back before */
+};
+
 struct restart_facts {
         bool rebooted; /* another boot id: every process of before is gone */
         bool degraded; /* the books were damaged: nothing is ended or taken back until the next clean start */
@@ -202,6 +212,8 @@ struct input {
                 struct park_call park;
                 struct host host;
                 struct park_record record;
+                struct manager_outcome manager;
+                struct pause pause;
         };
 };
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "model/identity.h"
 #include "model/limits.h"
+#include "model/manager.h"
 #include "model/park.h"
 #include "model/ref.h"
 #include "model/way_out.h"
@@ -73,12 +74,18 @@ enum binding_kind {
 };
 
 struct binding {
-        uint8_t kind;          /* enum binding_kind */
-        struct identity owner; /* BINDING_PROCESS: who must live; otherwise who asked (for display and attribution) */
-        struct identity root;  /* the command itself once it runs (activate); its tree is the lease's */
-        uint64_t cgroup_id;    /* inode of the cgroup the command was put in; 0 = none */
-        uint64_t ttl_ms;       /* BINDING_HEARTBEAT */
+        uint8_t kind;           /* enum binding_kind */
+        struct identity owner;  /* BINDING_PROCESS: who must live; otherwise who asked (for display and attribution) */
+        struct identity root;   /* the command itself once it runs (activate); its tree is the lease's */
+        uint64_t cgroup_id;     /* inode of the cgroup the command was put in; 0 = none */
+        uint64_t ttl_ms;        /* BINDING_HEARTBEAT */
+        struct manager manager; /* adopted: who stops and starts it; none = nobody we could ask */
 };
+
+static inline bool binding_is_managed(const struct binding *b)
+{
+        return b->manager.kind != MANAGER_NONE;
+}
 
 /* A client's Idempotency-Key, mixed with who used it where, and the body it came with (api/idempotency.h). */
 struct idempotency {

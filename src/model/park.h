@@ -13,6 +13,7 @@
  *          LOCKING -> CHECKPOINTING -> STOPPING
  *          -> SETTLING until the device shows it -> OUT: parked
  *   back   RESTORING -> UNLOCKING -> RETURNING until the device shows it, or the participant says so -> NONE
+ *   by its manager (a unit, a container; model/manager.h): ASKING until it is stopped, then SETTLING; RETURNING until it is started
  *   undone UNDOING: whoever got further than running is brought back, then NONE, or STUCK where one of them failed
  *   held   HOLDING -> HELD_HERE: locked in place, its memory kept -> UNLOCKING
  */
@@ -76,6 +77,7 @@ struct park {
         uint64_t returned_ms;       /* its last return; 0 = never: immunity begins there */
         uint64_t not_before_ms;     /* could not be tried lately: no candidate before */
         uint64_t returns_ms[RETURNS_KEPT];
+        uint64_t order_id; /* the order to its manager that is out; 0 = none */
 };
 
 /* One process of a lease that is taken off its device by a checkpoint. */

@@ -239,6 +239,9 @@ static void say_wait(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "bringing it back could not be tried just now; again ");
                 say_from_now(t, r->start_ms, now_ms);
                 break;
+        case RULE_PAUSED:
+                say(t, "the machine is about to sleep or to be shut down");
+                break;
         case RULE_BOOKED:
                 say(t, "it is booked, and begins ");
                 say_from_now(t, r->start_ms, now_ms);
@@ -570,6 +573,14 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, "stays parked: %s; tried again ", hand_why_text((enum hand_why) r->limit));
                 say_from_now(t, r->start_ms, now_ms);
                 break;
+        case RULE_THAW_FAILED:
+                say(t, "stays parked: it was to be started again, and was not (%u in a row): %s", r->place,
+                    hand_why_text((enum hand_why) r->limit));
+                if (r->start_ms != 0) {
+                        say(t, "; tried again ");
+                        say_from_now(t, r->start_ms, now_ms);
+                }
+                break;
         case RULE_THAWED:
                 say(t, "is back at work");
                 break;
@@ -694,12 +705,14 @@ static enum family family_of(unsigned rule)
         case RULE_WANTS_BACK:
         case RULE_BOOKED:
         case RULE_BEFORE_BOOKING:
+        case RULE_PAUSED:
                 return FAMILY_WAIT;
         case RULE_CHANGED:
         case RULE_PIN_OVER:
         case RULE_END_ORDERED:
         case RULE_END_BLOCKED:
         case RULE_UNKILLABLE:
+        case RULE_THAW_FAILED:
                 return FAMILY_LIFE;
         }
         if ((rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY) || rule == RULE_FORGIVEN ||

@@ -127,6 +127,8 @@ enum rule {
         RULE_IDLE_LISTED,      /* for so long that an administrator is to know */
         RULE_STILL_DRAINING,   /* its memory is still on the device, long after its end */
         RULE_STILL_ORPHANED,   /* its workers still hold, long after its command ended */
+        RULE_THAW_FAILED,      /* life: its manager did not start it (limit: enum hand_why), place times in a row */
+        RULE_PAUSED,           /* waits: the machine is about to sleep or to be shut down */
         RULE_N,
 };
 
@@ -151,6 +153,7 @@ enum reclaim_no {
         RECLAIM_STRIKES,     /* failed too often */
         RECLAIM_BACK_OFF,    /* could not be tried a moment ago */
         RECLAIM_NOT_A_LEASE, /* a stranger, a display */
+        RECLAIM_PAUSED,      /* the machine is about to sleep or to be shut down */
         RECLAIM_NO_N,
 };
 

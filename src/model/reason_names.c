@@ -111,6 +111,8 @@ static const char *const rule_names[RULE_N] = {
         [RULE_IDLE_LISTED] = "idle-listed",
         [RULE_STILL_DRAINING] = "still-draining",
         [RULE_STILL_ORPHANED] = "still-orphaned",
+        [RULE_THAW_FAILED] = "thaw-failed",
+        [RULE_PAUSED] = "paused",
 };
 
 const char *rule_name(enum rule rule)
@@ -154,6 +156,7 @@ static const struct {
         [RECLAIM_STRIKES] = { "strikes", "did not give way too often" },
         [RECLAIM_BACK_OFF] = { "back-off", "could not be tried a moment ago" },
         [RECLAIM_NOT_A_LEASE] = { "not-a-lease", "is under no lease" },
+        [RECLAIM_PAUSED] = { "paused", "stays where it is: the machine is about to sleep or to be shut down" },
 };
 
 const char *reclaim_no_name(enum reclaim_no no)

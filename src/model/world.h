@@ -33,7 +33,9 @@ struct world {
         uint64_t ledger_charged_bytes; /* host memory of parked work */
         uint64_t next_plan_id;
         struct host host;
-        bool degraded; /* the books were damaged: nothing is ended or taken back (design 4.7) */
+        uint8_t pause;    /* enum pause_what: no transition begins, for the machine stands still soon */
+        bool pause_thaws; /* but what is parked and fits comes back */
+        bool degraded;    /* the books were damaged: nothing is ended or taken back (design 4.7) */
         bool eyes_answering;
         uint64_t eyes_silent_since_ms;
 

@@ -47,6 +47,8 @@ static const char *check_park(const struct world *w, const struct lease *l)
         const struct holder *h = holder_at(w, l->holder);
         if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
                 return "a parked lease with a reservation on its device";
+        if (k->order_id != 0 && (k->step == PARK_NONE || !binding_is_managed(&l->binding)))
+                return "an order to the manager of a lease that is on no way, or has none";
         return NULL;
 }
 

@@ -202,6 +202,8 @@ void put_identity(struct put *c, const struct identity *p);
 void get_identity(struct get *c, struct identity *p);
 void put_ways_out(struct put *c, const struct ways_out *p);
 void get_ways_out(struct get *c, struct ways_out *p);
+void put_manager(struct put *c, const struct manager *p);
+void get_manager(struct get *c, struct manager *p);
 void put_binding(struct put *c, const struct binding *p);
 void get_binding(struct get *c, struct binding *p);
 void put_quota(struct put *c, const struct quota *p);

@@ -46,6 +46,7 @@ CODEC_STRUCT(reason, REASON_FIELDS, 368)
         F(S, BELOW8, kind, ACTION_KIND_N)                                                                              \
         F(S, SINCE, hand, (4, BELOW8, HAND_VERB_N))                                                                    \
         F(S, SINCE, signal, (4, BELOW8, 65))                                                                           \
+        F(S, SINCE, manage, (4, BELOW8, MANAGER_VERB_N))                                                               \
         F(S, INDEX, device, DEVICES_MAX)                                                                               \
         F(S, ID, id, 0)                                                                                                \
         F(S, U64, token, 0)                                                                                            \

@@ -24,6 +24,10 @@ void put_park_call(struct put *c, const struct park_call *p);
 void get_park_call(struct get *c, struct park_call *p);
 void put_park_record(struct put *c, const struct park_record *p);
 void get_park_record(struct get *c, struct park_record *p);
+void put_manager_outcome(struct put *c, const struct manager_outcome *p);
+void get_manager_outcome(struct get *c, struct manager_outcome *p);
+void put_pause(struct put *c, const struct pause *p);
+void get_pause(struct get *c, struct pause *p);
 
 #define REQUEST_FIELDS(F, S)                                                                                           \
         F(S, U64, token, 0)                                                                                            \
@@ -56,7 +60,7 @@ void get_park_record(struct get *c, struct park_record *p);
         F(S, SINCE, idempotency, (4, STRUCT, idempotency))                                                             \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(request, REQUEST_FIELDS, 448)
+CODEC_STRUCT(request, REQUEST_FIELDS, 584)
 
 #define LEASE_CALL_FIELDS(F, S)                                                                                        \
         F(S, U64, token, 0)                                                                                            \
@@ -135,6 +139,20 @@ CODEC_STRUCT(park_call, PARK_CALL_FIELDS, 40)
         F(S, U64, host_bytes, 0)                                                                                       \
         F(S, TEXT, uuid, 0)
 CODEC_STRUCT(park_record, PARK_RECORD_FIELDS, 144)
+
+#define MANAGER_OUTCOME_FIELDS(F, S)                                                                                   \
+        F(S, U64, order_id, 0)                                                                                         \
+        F(S, U64, lease_id, 0)                                                                                         \
+        F(S, BELOW8, outcome, OUTCOME_N)                                                                               \
+        F(S, BELOW8, why, HAND_WHY_N)                                                                                  \
+        F(S, STRUCT, root, identity)                                                                                   \
+        F(S, U64, cgroup_id, 0)
+CODEC_STRUCT(manager_outcome, MANAGER_OUTCOME_FIELDS, 48)
+
+#define PAUSE_FIELDS(F, S)                                                                                             \
+        F(S, BELOW8, what, PAUSE_WHAT_N)                                                                               \
+        F(S, BOOL, thaws, 0)
+CODEC_STRUCT(pause, PAUSE_FIELDS, 2)
 
 /* Without its rows: their number is the last field, they follow. */
 #define READING_FIELDS(F, S)                                                                                           \
@@ -228,6 +246,12 @@ int codec_input_encode(const struct input *input, void *buf, size_t buf_size, si
         case INPUT_RECORD:
                 put_park_record(c, &input->record);
                 break;
+        case INPUT_MANAGER:
+                put_manager_outcome(c, &input->manager);
+                break;
+        case INPUT_PAUSE:
+                put_pause(c, &input->pause);
+                break;
         case INPUT_KIND_N:
                 break;
         }
@@ -295,6 +319,12 @@ int codec_input_decode(const void *data, size_t n_data, struct input *ret, struc
                 break;
         case INPUT_RECORD:
                 get_park_record(c, &ret->record);
+                break;
+        case INPUT_MANAGER:
+                get_manager_outcome(c, &ret->manager);
+                break;
+        case INPUT_PAUSE:
+                get_pause(c, &ret->pause);
                 break;
         }
         return get_end(c, "input", err);

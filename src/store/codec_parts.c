@@ -6,13 +6,14 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 109 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 25 &&
-                       INPUT_KIND_N == 19 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 18,
+_Static_assert(RULE_N == 111 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 26 &&
+                       INPUT_KIND_N == 21 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 23 &&
+                       MANAGER_KIND_N == 4 && MANAGER_VERB_N == 3 && PAUSE_WHAT_N == 3,
                "an enum that the journal keeps has changed");
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 && WAIT_KIND_N == 14 &&
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
-                       RECLAIM_NO_N == 19 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 8 && PARK_CALL_N == 8 &&
+                       RECLAIM_NO_N == 20 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 8 && PARK_CALL_N == 8 &&
                        IDLE_TOLD_N == 5,
                "an enum that the journal keeps has changed");
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
@@ -31,13 +32,19 @@ CODEC_STRUCT(identity, IDENTITY_FIELDS, 16)
         F(S, U64S, floor_bytes, WAY_OUT_N)
 CODEC_STRUCT(ways_out, WAYS_OUT_FIELDS, 48)
 
+#define MANAGER_FIELDS(F, S)                                                                                           \
+        F(S, BELOW8, kind, MANAGER_KIND_N)                                                                             \
+        F(S, TEXT, name, 0)
+CODEC_STRUCT(manager, MANAGER_FIELDS, 129)
+
 #define BINDING_FIELDS(F, S)                                                                                           \
         F(S, BELOW8, kind, BINDING_KIND_N)                                                                             \
         F(S, STRUCT, owner, identity)                                                                                  \
         F(S, STRUCT, root, identity)                                                                                   \
         F(S, U64, cgroup_id, 0)                                                                                        \
-        F(S, U64, ttl_ms, 0)
-CODEC_STRUCT(binding, BINDING_FIELDS, 56)
+        F(S, U64, ttl_ms, 0)                                                                                           \
+        F(S, SINCE, manager, (4, STRUCT, manager))
+CODEC_STRUCT(binding, BINDING_FIELDS, 192)
 
 #define QUOTA_FIELDS(F, S)                                                                                             \
         F(S, U32, priority_min, 0)                                                                                     \

@@ -80,8 +80,9 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 320)
         F(S, U64, back_ms, 0)                                                                                          \
         F(S, U64, returned_ms, 0)                                                                                      \
         F(S, U64, not_before_ms, 0)                                                                                    \
-        F(S, U64S, returns_ms, RETURNS_KEPT)
-CODEC_STRUCT(park, PARK_FIELDS, 224)
+        F(S, U64S, returns_ms, RETURNS_KEPT)                                                                           \
+        F(S, SINCE, order_id, (4, U64, 0))
+CODEC_STRUCT(park, PARK_FIELDS, 232)
 
 #define LEASE_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -143,7 +144,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 224)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 712)
+CODEC_STRUCT(lease, LEASE_FIELDS, 856)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -267,6 +268,8 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, U64, ledger_charged_bytes, 0)                                                                             \
         F(S, SINCE_OR, next_plan_id, (4, ID, 0, 1))                                                                    \
         F(S, SINCE, host, (4, STRUCT, host))                                                                           \
+        F(S, SINCE, pause, (4, BELOW8, PAUSE_WHAT_N))                                                                  \
+        F(S, SINCE, pause_thaws, (4, BOOL, 0))                                                                         \
         F(S, SINCE, degraded, (4, BOOL, 0))                                                                            \
         F(S, BOOL, eyes_answering, 0)                                                                                  \
         F(S, U64, eyes_silent_since_ms, 0)                                                                             \

@@ -347,6 +347,7 @@ void book_action(struct trial *t, const struct action *a)
         case ACTION_STRANGER:
                 check_stranger(t, a);
                 break;
+        case ACTION_MANAGER:
         case ACTION_READ:
                 if (a->device >= t->n_cards)
                         trial_break(t, "a look at device %u", a->device);

@@ -53,6 +53,7 @@ static void act(struct trial *t, const struct action *a)
         case ACTION_RESTARTED:
         case ACTION_PLAN:
         case ACTION_IDLE:
+        case ACTION_MANAGER:
         case ACTION_KIND_N:
                 break;
         }

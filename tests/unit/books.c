@@ -49,6 +49,8 @@ static void some_binding(struct binding *b, uint32_t seed)
         some_identity(&b->root, seed + 1);
         b->cgroup_id = 77 + seed;
         b->ttl_ms = 30000;
+        b->manager.kind = (uint8_t) (seed % MANAGER_KIND_N);
+        memset(b->manager.name, 'u', seed % MANAGER_NAME_MAX);
 }
 
 static void some_ref(struct ref *r, uint32_t seed)
@@ -144,7 +146,8 @@ static void some_park(struct park *k, uint32_t seed)
                             .out_ms = 213,
                             .back_ms = 214,
                             .returned_ms = 215,
-                            .not_before_ms = UINT64_MAX };
+                            .not_before_ms = UINT64_MAX,
+                            .order_id = 217 };
         for (unsigned way = 0; way < WAY_OUT_N; way++)
                 k->strikes[way] = (uint8_t) (way + 1);
         for (uint32_t i = 0; i < RETURNS_KEPT; i++)
@@ -335,6 +338,8 @@ void books_world_fill(struct world *w, uint32_t seed)
         w->next_plan_id = 310 + seed;
         some_host(&w->host);
         w->n_plans = 2;
+        w->pause = PAUSE_SLEEP;
+        w->pause_thaws = true;
         w->eyes_answering = true;
         w->eyes_silent_since_ms = 13;
         w->n_devices = 3;
@@ -500,6 +505,17 @@ void books_input(enum input_kind kind, uint32_t seed, struct input *ret, struct 
                 break;
         case INPUT_HOST:
                 some_host(&ret->host);
+                break;
+        case INPUT_MANAGER:
+                ret->manager = (struct manager_outcome){ .order_id = seed % 2 ? 610 : 0,
+                                                         .lease_id = 611 + seed,
+                                                         .outcome = OUTCOME_FAILED,
+                                                         .why = (uint8_t) (seed % HAND_WHY_N),
+                                                         .cgroup_id = UINT64_MAX };
+                some_identity(&ret->manager.root, seed);
+                break;
+        case INPUT_PAUSE:
+                ret->pause = (struct pause){ .what = (uint8_t) (seed % PAUSE_WHAT_N), .thaws = seed % 2 };
                 break;
         case INPUT_RECORD:
                 some_identity(&ret->record.process, seed);

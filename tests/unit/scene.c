@@ -346,6 +346,10 @@ static void fill_request(struct scene *s, struct request *r, const struct ask *a
         r->binding.owner = identity_of(ask->pid ? ask->pid : s->next_pid++);
         r->binding.cgroup_id = ask->cgroup_id;
         r->binding.ttl_ms = SECONDS(ask->ttl_s);
+        if (ask->manager != MANAGER_NONE) {
+                r->binding.manager.kind = ask->manager;
+                (void) snprintf(r->binding.manager.name, sizeof(r->binding.manager.name), "trainer.service");
+        }
         if (ask->uuid)
                 (void) snprintf(r->device_uuid, sizeof(r->device_uuid), "%s", ask->uuid);
         if (ask->name)

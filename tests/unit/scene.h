@@ -99,6 +99,7 @@ struct ask {
         uint32_t quota;   /* row of the asker's */
         bool admin, no_wait, uncollected, managed, kill_at_end, kill_left, exclusive, connection, learned, filler,
                 no_stop, daily;
+        uint8_t manager;       /* enum manager_kind: of a unit or container called "trainer" */
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */
         uint32_t pid;          /* the owner's; 0 = a new one */
         uint64_t cgroup_id;

@@ -483,6 +483,7 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
         case ACTION_THAWED:
         case ACTION_STUCK:
         case ACTION_PLAN:
+        case ACTION_MANAGER:
                 give_up(sim, "%s, and there is no way to", action_kind_name((enum action_kind) a->kind));
                 break;
         case ACTION_HAND:

@@ -162,6 +162,11 @@ static struct input other_input(struct twin *t, const struct input *input)
                 other.outcome.order_id = other_order(t, input->outcome.order_id);
                 other.outcome.lease_id = other_id(t, input->outcome.lease_id);
                 break;
+        case INPUT_MANAGER:
+                if (input->manager.order_id != 0)
+                        other.manager.order_id = other_order(t, input->manager.order_id);
+                other.manager.lease_id = other_id(t, input->manager.lease_id);
+                break;
         }
         return other;
 }

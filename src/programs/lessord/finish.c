@@ -2,6 +2,7 @@
 #include "programs/lessord/finish.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include "arbiter/manage.h"
 #include "base/log.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/notify.h"
@@ -20,9 +21,10 @@ static bool is_half_way(const struct lease *lease)
                 return true;
         case PARK_SETTLING:
         case PARK_RETURNING:
-                return lease->park.way == WAY_OUT_CHECKPOINT;
-        case PARK_NONE:
         case PARK_ASKING:
+                return (lease->park.way == WAY_OUT_CHECKPOINT && lease->park.step != PARK_ASKING) ||
+                       (manage_is_under_way(lease) && lease->state != LEASE_STUCK);
+        case PARK_NONE:
         case PARK_OUT:
         case PARK_HELD_HERE:
         case PARK_STEP_N:

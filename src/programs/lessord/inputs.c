@@ -31,6 +31,8 @@ bool input_is_refusable(const struct input *input)
         case INPUT_OUTCOME:
         case INPUT_HOST:
         case INPUT_RECORD:
+        case INPUT_MANAGER:
+        case INPUT_PAUSE:
         case INPUT_KIND_N:
                 break;
         }
