@@ -73,6 +73,7 @@ static void list_rows(struct trial *t, uint32_t c, struct look *look)
                                                               .bytes = known ? p->bytes : 0,
                                                               .lease_id = lease_of_proc(t, p),
                                                               .known = known,
+                                                              .ghost = shown.start_ticks == 0,
                                                               .graphics = p->graphics };
                 look->rows[look->n_rows++] = (struct occupancy){
                         .identity = shown,

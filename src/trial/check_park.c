@@ -49,7 +49,7 @@ static void check_cap(struct trial *t, const struct lease *l, uint64_t demander_
         if (demander) /* those that change places */
                 charged = u64_sub0(charged, demander->park.charged_bytes);
         for (uint32_t i = 0; i < said->n_rows; i++)
-                moves += said->rows[i].lease_id == l->id ? said->rows[i].bytes : 0;
+                moves += said->rows[i].lease_id == l->id && !said->rows[i].ghost ? said->rows[i].bytes : 0;
         if (moves <= l->ledger_set_aside_bytes)
                 return; /* kept for it since it went ahead of a head, whatever the cap is now */
         /* The cap may have been lowered since: then at least nothing is added. */

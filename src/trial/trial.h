@@ -94,6 +94,7 @@ struct row_said {
         uint64_t bytes;
         uint64_t lease_id; /* whose it really is; 0 = nobody's */
         bool known, graphics;
+        bool ghost; /* listed by its pid alone: nobody is told whose it is */
 };
 
 /* What was last said of a device. */
