@@ -30,6 +30,7 @@ static const struct {
         { RULE_CANNOT_PARK, 409, "cannot-park", "try again when that has changed" },
         { RULE_NOT_PARKED, 409, "not-parked", "look at its state first" },
         { RULE_IS_PARKED, 409, "is-parked", "then try again" },
+        { RULE_STUCK, 409, "stuck", "end its program, which gives the memory back, and start it again" },
         { RULE_WAY_OUT_UNFIT, 422, "way-out-unfit", "name another (yield_by)" },
         { RULE_NOTHING_TO_ADOPT, 409, "nothing-to-adopt", "see /api/status for what holds memory" },
         { RULE_ADOPT_LEASED, 409, "already-leased", "look at that lease" },

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include "arbiter/actions.h"
 #include "arbiter/ending.h"
+#include "arbiter/park.h"
 #include "base/number.h"
 
 enum { ENDING_AGAIN_MS = 10000, ENDING_AGAIN_LATER_MS = 600000 };
@@ -141,6 +142,8 @@ void ending_tick(struct world *w, struct lease *lease, struct actions *out)
                         w, out, ACTION_WARNING, lease,
                         &(struct reason){ .rule = RULE_END_ORDERED, .start_ms = w->now_ms + w->config.end_grace_ms });
         }
+        if (!is_due(w, lease) && park_kill_is_called_off(w, lease, out))
+                return;
         if (w->now_ms < lease->ending_again_ms)
                 return;
         if (lease->root_living)
@@ -215,14 +218,28 @@ void ending_was_away(struct world *w)
                 w->processes[i].kill_ms = 0;
 }
 
-void ending_owner_is_back(struct world *w, struct lease *lease)
+bool ending_has_killed(struct world *w, const struct lease *lease)
 {
-        if (!lease->ending || (lease->kill_at_end && lease->over_time))
-                return;
+        if (lease->tree_kill_ms != 0)
+                return true;
+        for (uint32_t i = 0; i < w->n_processes; i++)
+                if (w->processes[i].kill_ms != 0 && ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
+                        return true;
+        return false;
+}
+
+void ending_stop(struct world *w, struct lease *lease)
+{
         lease->ending = false;
         lease->ending_told = 0;
         lease->root_term_ms = lease->tree_kill_ms = lease->ending_again_ms = 0;
         for (uint32_t i = 0; i < w->n_processes; i++)
                 if (ref_equal(w->processes[i].lease, world_lease_ref(w, lease)))
                         w->processes[i].term_ms = w->processes[i].kill_ms = 0;
+}
+
+void ending_owner_is_back(struct world *w, struct lease *lease)
+{
+        if (lease->ending && !(lease->kill_at_end && lease->over_time))
+                ending_stop(w, lease);
 }

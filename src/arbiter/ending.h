@@ -15,6 +15,10 @@ void ending_tick(struct world *world, struct lease *lease, struct actions *out);
 void ending_new_root(struct lease *lease);
 /* The daemon came back: a kill that was decided may never have left it. */
 void ending_was_away(struct world *world);
+/* Was a SIGKILL ordered for it? */
+bool ending_has_killed(struct world *world, const struct lease *lease);
+/* What was named does not apply any more. A SIGTERM that was sent is not taken back. */
+void ending_stop(struct world *world, struct lease *lease);
 /* It is no orphan any more: what was named for that case stops. */
 void ending_owner_is_back(struct world *world, struct lease *lease);
 void ending_outcome(struct world *world, const struct hand_outcome *outcome, struct actions *out);

@@ -360,6 +360,19 @@ void park_go_on_out(struct world *w, struct lease *lease, struct actions *out)
 
 /* ---- undone ---- */
 
+bool park_kill_is_called_off(struct world *w, struct lease *lease, struct actions *out)
+{
+        const struct park *k = &lease->park;
+
+        if (k->step != PARK_ASKING || k->way != WAY_OUT_KILL || park_is_still_wanted(w, lease) ||
+            ending_has_killed(w, lease))
+                return false;
+        ending_stop(w, lease);
+        park_back_to_work(w, lease);
+        park_say(w, lease, ACTION_THAWED, RULE_PARK_UNDONE, WAY_OUT_KILL, out);
+        return true;
+}
+
 uint64_t park_slack_bytes(const struct world *w, uint32_t device)
 {
         return w->devices[device].total_bytes / 1000 * w->config.slack_milli;

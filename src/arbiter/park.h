@@ -42,6 +42,8 @@ void park_activated(struct world *world, struct lease *lease, struct actions *ou
 void park_forget(struct world *world, struct lease *lease);
 /* Somebody of it is away, and only we can bring him back. */
 bool park_has_away(struct world *world, const struct lease *lease);
+/* It was to be killed for somebody who is not waiting any more, and nobody was sent SIGKILL: then it goes on (F51). */
+bool park_kill_is_called_off(struct world *world, struct lease *lease, struct actions *out);
 /* What is said of a step, from the lease as it is. */
 void park_say(struct world *world, const struct lease *lease, enum action_kind kind, enum rule rule, uint32_t limit,
               struct actions *out);

@@ -129,8 +129,14 @@ static void call_idle(struct world *w, const struct park_call *c, struct lease *
 
 static void call_forgive(struct world *w, const struct park_call *c, struct lease *lease, struct actions *out)
 {
+        if (lease->park.lost_one) { /* the driver's failures are final: nobody's word brings that process back */
+                refuse(w, c, lease, RULE_STUCK, HAND_WHY_DRIVER, out);
+                return;
+        }
         memset(lease->park.strikes, 0, sizeof(lease->park.strikes));
         lease->park.not_before_ms = 0;
+        if (lease->state == LEASE_STUCK) /* what nobody was there to answer for */
+                lease->park.again_ms = u64_max(w->now_ms, 1);
         accept(w, c, lease, RULE_FORGIVEN, out);
         manage_forgive(w, lease, out);
 }

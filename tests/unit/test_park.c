@@ -281,6 +281,10 @@ static void F01_D6_failed_restore_is_final_and_nobody_is_signalled(void **state)
         assert_int_equal(scene_n_orders(&s, since, HAND_RESTORE), 1);
         assert_int_equal(scene_count(&s, since, f, ACTION_HAND), 1);
         assert_int_equal(scene_count(&s, since, f, ACTION_STUCK), 1);
+        scene_says(&s, f, PARK_CALL_FORGIVE, 0); /* nobody's word brings it back, and nobody is told that it did */
+        assert_rule(s.answer, RULE_STUCK);
+        scene_tick_to_s(&s, 240);
+        assert_int_equal(scene_count(&s, since, f, ACTION_HAND), 1);
         scene_end(&s);
 }
 
@@ -1121,6 +1125,34 @@ static void killed_heartbeat_lease_ends(void **state)
         scene_end(&s);
 }
 
+static void F51_kill_is_called_off_when_who_it_was_for_has_left(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 5, .named = KILL });
+        uint32_t root = scene_process(&s, 0, pid_of(&s, f), 0);
+        scene_activate(&s, f, root, 0);
+        scene_process_uses(&s, root, card, GiB(20), ROW_USED_KNOWN | ROW_COMPUTE);
+        scene_lease(&s, f)->granted_ms -= HOURS(10);
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 3);
+        assert_state(&s, f, LEASE_ASKING);
+        assert_int_equal(scene_n_orders(&s, 0, HAND_SIGNAL), 1); /* SIGTERM */
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 500);
+        assert_runs(&s, f);
+        assert_int_equal(scene_n_orders(&s, 0, HAND_SIGNAL), 1);
+        assert_bytes(reserved_by(&s, f), GiB(20));
+        p2 = ask_2(&s, GiB(14)); /* the next one begins anew, with its grace */
+        scene_tick_to_s(&s, 503);
+        assert_state(&s, f, LEASE_ASKING);
+        assert_int_equal(scene_n_orders(&s, 0, HAND_SIGNAL), 2);
+        scene_end(&s);
+}
+
 static void unkillable_that_dies_at_last_is_gone(void **state)
 {
         (void) state;
@@ -1447,6 +1479,7 @@ int main(void)
                 cmocka_unit_test(one_that_is_pinned_before_its_turn_is_left_alone),
                 cmocka_unit_test(other_card_becomes_free_while_a_plan_hangs),
                 cmocka_unit_test(killed_heartbeat_lease_ends),
+                cmocka_unit_test(F51_kill_is_called_off_when_who_it_was_for_has_left),
                 cmocka_unit_test(unkillable_that_dies_at_last_is_gone),
                 cmocka_unit_test(cooperative_one_without_its_owner_comes_back_or_ends),
                 cmocka_unit_test(half_given_back_and_granted_is_not_promised_twice),
