@@ -93,6 +93,7 @@ static void on_lease_action(struct conn *c, const struct action *a)
         case ACTION_HAND:
         case ACTION_IDLE:
         case ACTION_MANAGER:
+        case ACTION_ENFORCE:
         case ACTION_KIND_N:
                 return;
         }

@@ -231,7 +231,9 @@ static struct process *process_for_record(struct world *w, const struct park_rec
 {
         struct process *p = world_process_find(w, r->process);
 
-        return p ? p : world_process_put(w, &(struct process){ .identity = r->process, .uid = r->uid, .seen_ms = w->now_ms });
+        return p ? p
+                 : world_process_put(w,
+                                     &(struct process){ .identity = r->process, .uid = r->uid, .seen_ms = w->now_ms });
 }
 
 /* Somebody else brought it back (`lessor rescue`), or the hands let it go because nobody was there: it runs. */

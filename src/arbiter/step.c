@@ -6,6 +6,7 @@
 #include "arbiter/arbiter.h"
 #include "arbiter/change.h"
 #include "arbiter/ending.h"
+#include "arbiter/enforce.h"
 #include "arbiter/hold.h"
 #include "arbiter/idle.h"
 #include "arbiter/life.h"
@@ -77,8 +78,10 @@ static void eyes_step(struct world *w, const struct eyes_state *eyes, struct act
 
         w->eyes_answering = eyes->answering;
         w->eyes_silent_since_ms = eyes->answering ? 0 : u64_max(eyes->silent_since_ms, 1);
-        if (eyes->answering)
+        if (eyes->answering) {
                 reading_unconfirm(w);
+                enforce_begin_anew(w);
+        }
         for (uint32_t d = 0; d < w->n_devices; d++)
                 reading_outdated(w, d, out); /* whatever happened in the dark */
         if (eyes->answering && !silence_told)
@@ -103,6 +106,7 @@ static void restart_step(struct world *w, const struct restart_facts *restart, u
         manage_was_away(w);
         w->pause = PAUSE_NONE; /* who is started knows of no sleep */
         w->pause_thaws = false;
+        enforce_was_away(w);
         if (!restart->rebooted)
                 return;
 
@@ -133,6 +137,7 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
         case INPUT_TICK:
                 life_tick(w, out);
                 hold_all(w, out);
+                enforce_tick(w, out);
                 break;
         case INPUT_CONFIG:
                 w->config = input->config;
@@ -144,9 +149,12 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 break;
         case INPUT_READING:
                 reading_step(w, &input->reading, out);
+                enforce_look(w, out);
                 break;
         case INPUT_PROCESS:
                 reading_process(w, &input->process);
+                if (enforce_has_stranger(w, input->process.identity))
+                        enforce_look(w, out);
                 return; /* changes nothing until a reading lists it */
         case INPUT_PROCESS_ENDED:
                 reading_process_ended(w, input->process_ended, out);
@@ -169,6 +177,7 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 if (park_outcome(w, &input->outcome, out))
                         break;
                 ending_outcome(w, &input->outcome, out);
+                enforce_outcome(w, &input->outcome, out);
                 return; /* changes no figure */
         case INPUT_ACTIVATE:
                 life_activate(w, &input->call, out);
@@ -202,6 +211,9 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 w->pause = input->pause.what;
                 w->pause_thaws = input->pause.what != PAUSE_NONE && input->pause.thaws;
                 break;
+        case INPUT_ENFORCE:
+                enforce_call_step(w, &input->enforce, out);
+                return; /* changes no figure */
         case INPUT_NONE:
         case INPUT_KIND_N:
                 return;

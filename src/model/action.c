@@ -12,7 +12,7 @@ const char *action_kind_name(enum action_kind kind)
                 [ACTION_RESTARTED] = "restarted", [ACTION_CHANGED] = "changed",   [ACTION_HAND] = "hand",
                 [ACTION_ASKED] = "asked",         [ACTION_PARKED] = "parked",     [ACTION_THAWING] = "thawing",
                 [ACTION_THAWED] = "thawed",       [ACTION_STUCK] = "stuck",       [ACTION_PLAN] = "plan",
-                [ACTION_IDLE] = "idle",           [ACTION_MANAGER] = "manager",
+                [ACTION_IDLE] = "idle",           [ACTION_MANAGER] = "manager",   [ACTION_ENFORCE] = "enforce",
         };
         return kind < ACTION_KIND_N ? names[kind] : "?";
 }

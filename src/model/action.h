@@ -38,6 +38,7 @@ enum action_kind {
         ACTION_PLAN, /* a plan to take memory back begins or ends; lease_id: for whom */
         ACTION_IDLE, /* a lease holds and does nothing, or does something again; why.start_ms: since when it was idle */
         ACTION_MANAGER, /* order: @manage by the manager of the lease's work (binding.manager) */
+        ACTION_ENFORCE, /* about the enforcer itself: mode, approvals, doubt; answers a call */
         ACTION_KIND_N,
 };
 

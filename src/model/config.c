@@ -54,6 +54,14 @@ void config_defaults(struct config *config)
                 .booking_lead_ms = SECONDS_MS(30),
                 .booking_ahead_ms = HOURS_MS(24 * 14),
                 .hold_after_ms = SECONDS_MS(2),
+                .enforce_ceiling = ENFORCE_ENFORCE,
+                .enforce_own_uid = UINT32_MAX,
+                .enforce_sweep_ms = SECONDS_MS(15),
+                .enforce_min_bytes = MIB(256),
+                .enforce_stay_ms = SECONDS_MS(30),
+                .enforce_notice_ms = SECONDS_MS(60),
+                .enforce_grace_ms = { SECONDS_MS(300), SECONDS_MS(300), SECONDS_MS(300) },
+                .enforce_give_up_ms = SECONDS_MS(60),
         };
         for (unsigned class = 0; class < IDLE_CLASSES; class ++)
                 config->idle[class] = (struct idle_ladder){ .notice_ms = MINUTES_MS(30),

@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "model/enforce.h"
 #include "model/quota.h"
 
 /* When an idle holder climbs the ladder (arbiter/idle.h): so long after it began to do nothing; 0 = never. */
@@ -72,6 +73,15 @@ struct config {
         uint64_t hold_after_ms;         /* let go so long after that is idle (2 s) */
         struct quota quotas[QUOTAS_MAX];
         struct idle_ladder idle[IDLE_CLASSES];
+        /* strangers (design 4.7) */
+        uint32_t enforce_ceiling;                 /* enum enforce_mode: no mode beyond it (enforce) */
+        uint32_t enforce_own_uid;                 /* only this user's processes; UINT32_MAX = everybody's */
+        uint64_t enforce_sweep_ms;                /* they are judged so often, and when something is due (15 s) */
+        uint64_t enforce_min_bytes;               /* with less nobody is judged (256 MiB) */
+        uint64_t enforce_stay_ms;                 /* nor before it was there so long (30 s) */
+        uint64_t enforce_notice_ms;               /* from the notice to SIGTERM (60 s) */
+        uint64_t enforce_grace_ms[GRACE_CLASS_N]; /* from SIGTERM to SIGKILL (300 s) */
+        uint64_t enforce_give_up_ms;              /* who is there so long after SIGKILL is told as unkillable (60 s) */
 };
 
 /* The defaults of design 4. */

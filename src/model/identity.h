@@ -21,3 +21,13 @@ static inline bool identity_equal(struct identity a, struct identity b)
 {
         return a.pid == b.pid && a.start_ticks == b.start_ticks;
 }
+
+/* The order of every table that is sorted by identity: pid, then start. */
+static inline int identity_compare(struct identity a, struct identity b)
+{
+        if (a.pid != b.pid)
+                return a.pid < b.pid ? -1 : 1;
+        if (a.start_ticks != b.start_ticks)
+                return a.start_ticks < b.start_ticks ? -1 : 1;
+        return 0;
+}

@@ -25,6 +25,7 @@ const char *input_kind_name(enum input_kind kind)
                 [INPUT_RECORD] = "record",
                 [INPUT_MANAGER] = "manager",
                 [INPUT_PAUSE] = "pause",
+                [INPUT_ENFORCE] = "enforce",
         };
         return kind < INPUT_KIND_N ? names[kind] : "?";
 }
@@ -37,4 +38,13 @@ const char *park_call_name(enum park_call_what what)
                 [PARK_CALL_BUSY] = "busy", [PARK_CALL_FORGIVE] = "forgive",
         };
         return what < PARK_CALL_N ? names[what] : "?";
+}
+
+const char *enforce_call_name(enum enforce_call_what what)
+{
+        static const char *const names[ENFORCE_CALL_N] = { [ENFORCE_CALL_NONE] = "none",
+                                                           [ENFORCE_CALL_MODE] = "mode",
+                                                           [ENFORCE_CALL_APPROVE] = "approve",
+                                                           [ENFORCE_CALL_UNAPPROVE] = "unapprove" };
+        return what < ENFORCE_CALL_N ? names[what] : "?";
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "model/config.h"
 #include "model/device.h"
+#include "model/enforce.h"
 #include "model/hand.h"
 #include "model/host.h"
 #include "model/lease.h"
@@ -35,6 +36,7 @@ enum input_kind {
         INPUT_RECORD,        /* a record of the hands: what is parked, whoever remembers it */
         INPUT_MANAGER,       /* what came of an order to the manager of a lease's work, or what it said unasked */
         INPUT_PAUSE,         /* the machine is about to sleep or to be shut down, or is awake again */
+        INPUT_ENFORCE,       /* an administrator: the mode, approvals */
         INPUT_KIND_N,
 };
 
@@ -128,6 +130,26 @@ struct park_call {
         uint64_t keep_alive_ms;
 };
 
+enum enforce_call_what {
+        ENFORCE_CALL_NONE,
+        ENFORCE_CALL_MODE,      /* @mode from now on */
+        ENFORCE_CALL_APPROVE,   /* what @process is: its user, program and script; for_ms, 0 = until it is taken back */
+        ENFORCE_CALL_UNAPPROVE, /* @approval_id */
+        ENFORCE_CALL_N,
+};
+
+struct enforce_call {
+        uint64_t token;
+        uint32_t uid;
+        bool is_admin;
+        uint8_t what; /* enum enforce_call_what */
+        uint8_t mode; /* enum enforce_mode */
+        bool here;    /* only in the unit or container where it runs now */
+        struct identity process;
+        uint64_t for_ms;
+        uint64_t approval_id;
+};
+
 /* One process, as its record says (wire/record.h). */
 struct park_record {
         struct identity process;
@@ -214,8 +236,10 @@ struct input {
                 struct park_record record;
                 struct manager_outcome manager;
                 struct pause pause;
+                struct enforce_call enforce;
         };
 };
 
 const char *input_kind_name(enum input_kind kind);
 const char *park_call_name(enum park_call_what what);
+const char *enforce_call_name(enum enforce_call_what what);

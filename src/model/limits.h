@@ -17,6 +17,8 @@ enum {
         USERS_MAX = 1024,
         HABITS_MAX = 1024, /* (user, program) pairs of which something is remembered */
         HABITS_PER_USER_MAX = 256,
+        APPROVALS_MAX = 256,
+        AUDITS_MAX = 1024,  /* processes without a lease that are remembered for a day */
         FLOORS_MAX = 5,     /* releases whose floor is remembered: what there is to take a median of */
         PEAKS_MAX = 20,     /* the last so many runs of each: what there is to take a p95 of */
         ANCESTORS_MAX = 16, /* links of a process's ancestry that are kept for attribution */

@@ -736,6 +736,8 @@ const char *reason_text(const struct reason *r, uint64_t now_ms, char *buf, size
         if (buf_size == 0)
                 return buf;
         buf[0] = '\0';
+        if (rule_is_enforcement(r->rule))
+                return reason_enforce_text(r, now_ms, buf, buf_size);
         switch (family_of(r->rule)) {
         case FAMILY_GRANT:
                 say_grant(&t, r);

@@ -4,6 +4,7 @@
  * Why a decision was made, as data (design 3.1): the rule, the figures it rested on, who is in the way. `lessor why` tells
  * it to a person, a test asserts it, the journal keeps it.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "model/limits.h"
@@ -129,6 +130,28 @@ enum rule {
         RULE_STILL_ORPHANED,   /* its workers still hold, long after its command ended */
         RULE_THAW_FAILED,      /* life: its manager did not start it (limit: enum hand_why), place times in a row */
         RULE_PAUSED,           /* waits: the machine is about to sleep or to be shut down */
+        /* strangers (design 4.7) */
+        RULE_WOULD_END,        /* enforcement would end it; observing, nothing is done */
+        RULE_STRANGER_WARNED,  /* its owner is told; limit is the enum verdict_why */
+        RULE_STRANGER_NOTICED, /* is to be asked to end, at start_ms */
+        RULE_STRANGER_ENDING,  /* order: SIGTERM, and SIGKILL at start_ms; or, with start_ms 0, SIGKILL */
+        RULE_STRANGER_SPARED,  /* was to be ended, and no longer is; limit is the enum verdict_why */
+        RULE_STRANGER_ENDED,   /* was ended: the device shows nothing of it any more */
+        RULE_STRANGER_BLOCKED, /* ending it could not be tried; limit is the enum hand_why */
+        RULE_STRANGER_UNKILLABLE,
+        RULE_STRANGER_RETURNS, /* its unit or container starts it again and again: nothing more is done */
+        RULE_ENFORCE_MODE,     /* the mode is another now; limit is the enum enforce_mode */
+        RULE_ENFORCE_DOUBT,    /* limit is the enum enforce_doubt; 0 = nothing is in doubt any more */
+        RULE_APPROVED,         /* head_lease_id is the number of the approval, start_ms its end */
+        RULE_UNAPPROVED,
+        RULE_APPROVAL_LAPSED, /* whom it covered is warned for a day */
+        RULE_ADMIN_ONLY,      /* refused */
+        RULE_MODE_CEILING,    /* refused: the configuration allows this mode at most (limit) */
+        RULE_NOT_A_STRANGER,  /* refused: no such process has memory on a device */
+        RULE_PROGRAM_UNKNOWN, /* refused: which file it runs cannot be seen, and a name is not enough */
+        RULE_PLACE_UNKNOWN,   /* refused: it runs in no unit or container that is known */
+        RULE_LIMIT_APPROVALS,
+        RULE_NO_APPROVAL, /* refused: there is none of that number */
         RULE_N,
 };
 
@@ -205,6 +228,12 @@ struct reason {
         struct blocker blockers[BLOCKERS_MAX];
 };
 
+/* About strangers, the mode and approvals: reason_enforce.c says what they are. */
+static inline bool rule_is_enforcement(unsigned rule)
+{
+        return rule >= RULE_WOULD_END && rule <= RULE_NO_APPROVAL;
+}
+
 const char *rule_name(enum rule rule); /* machine form, "never-fits" */
 const char *blocker_kind_name(enum blocker_kind kind);
 const char *reclaim_no_name(enum reclaim_no no);
@@ -214,4 +243,5 @@ const char *reclaim_no_text(enum reclaim_no no); /* for people */
  * returns @buf. Pure: no locale, no clock.
  */
 const char *reason_text(const struct reason *reason, uint64_t now_ms, char *buf, size_t buf_size);
+const char *reason_enforce_text(const struct reason *reason, uint64_t now_ms, char *buf, size_t buf_size);
 enum { REASON_TEXT_MAX = 768 };

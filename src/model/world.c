@@ -9,13 +9,14 @@ void world_init(struct world *world, const struct config *config)
         world->next_entry_id = 1;
         world->next_action_id = 1;
         world->next_plan_id = 1;
+        world->next_approval_id = 1;
 }
 
 #define TABLE(name) sizeof(((struct world *) 0)->name)
 _Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
                                TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) + TABLE(plans) +
-                               TABLE(habits) + TABLE(holders_on) + TABLE(holders_of) + TABLE(tallies) +
-                               TABLE(leavings) ==
+                               TABLE(habits) + TABLE(approvals) + TABLE(audits) + TABLE(holders_on) +
+                               TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) ==
                        sizeof(struct world),
                "another table: world_copy() has to take it along, or world_index() to make it anew");
 #undef TABLE
@@ -33,6 +34,8 @@ void world_copy(struct world *to, const struct world *from)
         memcpy(to->processes, from->processes, from->n_processes * sizeof(from->processes[0]));
         memcpy(to->plans, from->plans, from->n_plans * sizeof(from->plans[0]));
         memcpy(to->habits, from->habits, from->n_habits * sizeof(from->habits[0]));
+        memcpy(to->approvals, from->approvals, from->n_approvals * sizeof(from->approvals[0]));
+        memcpy(to->audits, from->audits, from->n_audits * sizeof(from->audits[0]));
         world_index(to);
 }
 
@@ -298,15 +301,6 @@ struct user *world_user(struct world *world, uint32_t uid, uint32_t *ret_index)
         world->users[free_at] = (struct user){ .uid = uid, .in_use = true, .usage_at_ms = world->now_ms };
         *ret_index = free_at;
         return &world->users[free_at];
-}
-
-static int identity_compare(struct identity a, struct identity b)
-{
-        if (a.pid != b.pid)
-                return a.pid < b.pid ? -1 : 1;
-        if (a.start_ticks != b.start_ticks)
-                return a.start_ticks < b.start_ticks ? -1 : 1;
-        return 0;
 }
 
 /* Where @identity stands, or would stand, in the sorted table between @low and @high. */

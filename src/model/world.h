@@ -10,6 +10,7 @@
 #include "model/action.h"
 #include "model/config.h"
 #include "model/device.h"
+#include "model/enforce.h"
 #include "model/entry.h"
 #include "model/habit.h"
 #include "model/holder.h"
@@ -32,12 +33,14 @@ struct world {
         uint64_t next_action_id;
         uint64_t ledger_charged_bytes; /* host memory of parked work */
         uint64_t next_plan_id;
+        uint64_t next_approval_id;
         struct host host;
         uint8_t pause;    /* enum pause_what: no transition begins, for the machine stands still soon */
         bool pause_thaws; /* but what is parked and fits comes back */
         bool degraded;    /* the books were damaged: nothing is ended or taken back (design 4.7) */
         bool eyes_answering;
         uint64_t eyes_silent_since_ms;
+        struct enforce enforce;
 
         /* Each table: rows [0, n_…) may be in use, an empty row says so itself. */
         uint32_t n_devices;
@@ -48,7 +51,9 @@ struct world {
         uint32_t n_occupancies; /* dense, sorted by (device, pid, start) */
         uint32_t n_users;
         uint32_t n_plans;
-        uint32_t n_habits; /* dense */
+        uint32_t n_habits;    /* dense */
+        uint32_t n_approvals; /* dense */
+        uint32_t n_audits;    /* dense, sorted by (pid, start) */
 
         struct device devices[DEVICES_MAX];
         uint64_t lease_ids[LEASES_MAX]; /* of leases[i], 0 = empty: what a look-up by id scans */
@@ -60,6 +65,8 @@ struct world {
         struct process processes[PROCESSES_MAX];
         struct plan plans[PLANS_MAX];
         struct habit habits[HABITS_MAX];
+        struct approval approvals[APPROVALS_MAX];
+        struct audit audits[AUDITS_MAX];
 
         /* An index, one bit for each row of the holder table: which are on a device, and which are of a kind (of HOLDER_NONE:
          * which are in use). It follows from the table, so it is in no snapshot (world_index) and two equal worlds have it
@@ -210,6 +217,14 @@ struct occupancy *world_occupancy_find(struct world *world, uint32_t device, str
 /* Insert or overwrite; keeps the table sorted. NULL when full. */
 struct process *world_process_put(struct world *world, const struct process *facts);
 void world_process_drop(struct world *world, struct identity identity);
+
+/* What is remembered of a stranger; NULL = nothing. `new`: NULL when there are too many that live. */
+struct audit *world_audit_find(struct world *world, struct identity identity);
+struct audit *world_audit_new(struct world *world, struct identity identity);
+void world_audit_drop(struct world *world, struct audit *audit);
+struct approval *world_approval_by_id(struct world *world, uint64_t id);
+struct approval *world_approval_new(struct world *world); /* NULL = there are too many */
+void world_approval_drop(struct world *world, struct approval *approval);
 
 /*
  * What must hold between the tables whatever happened (refs point at each other, sums fit, sorted tables are sorted).

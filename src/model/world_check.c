@@ -324,6 +324,38 @@ static const char *check_habit(const struct world *w, uint32_t i)
         return NULL;
 }
 
+static const char *check_audit(const struct audit *a)
+{
+        if (audit_is_none(a))
+                return "an empty row in the audit";
+        if (a->kill_ms != 0 && a->term_ms == 0)
+                return "a stranger that was killed without a word before";
+        if (a->term_ms != 0 && a->noticed_ms == 0)
+                return "a stranger that was asked to end without notice";
+        if (a->n_signals > ENFORCE_SIGNALS_MAX)
+                return "a stranger that was sent more signals than there are";
+        return NULL;
+}
+
+static const char *check_enforce(const struct world *w)
+{
+        const char *wrong = NULL;
+
+        for (uint32_t i = 0; !wrong && i < w->n_audits; i++) {
+                wrong = check_audit(&w->audits[i]);
+                if (!wrong && i > 0 && identity_compare(w->audits[i - 1].identity, w->audits[i].identity) >= 0)
+                        wrong = "the audit is not sorted";
+        }
+        for (uint32_t i = 0; !wrong && i < w->n_approvals; i++) {
+                const struct approval *a = &w->approvals[i];
+                if (a->id == 0 || a->id >= w->next_approval_id)
+                        wrong = "an approval that was never given";
+                else if (a->program == 0)
+                        wrong = "an approval of any program";
+        }
+        return wrong;
+}
+
 const char *world_check(const struct world *w)
 {
         const char *wrong = NULL;
@@ -359,5 +391,7 @@ const char *world_check(const struct world *w)
                         wrong = "memory on a device that no holder accounts for";
         for (uint32_t i = 0; !wrong && i < w->n_habits; i++)
                 wrong = check_habit(w, i);
+        if (!wrong)
+                wrong = check_enforce(w);
         return wrong ? wrong : check_users(w);
 }

@@ -22,6 +22,8 @@ void get_restart_facts(struct get *c, struct restart_facts *p);
 
 void put_park_call(struct put *c, const struct park_call *p);
 void get_park_call(struct get *c, struct park_call *p);
+void put_enforce_call(struct put *c, const struct enforce_call *p);
+void get_enforce_call(struct get *c, struct enforce_call *p);
 void put_park_record(struct put *c, const struct park_record *p);
 void get_park_record(struct get *c, struct park_record *p);
 void put_manager_outcome(struct put *c, const struct manager_outcome *p);
@@ -154,6 +156,18 @@ CODEC_STRUCT(manager_outcome, MANAGER_OUTCOME_FIELDS, 48)
         F(S, BOOL, thaws, 0)
 CODEC_STRUCT(pause, PAUSE_FIELDS, 2)
 
+#define ENFORCE_CALL_FIELDS(F, S)                                                                                      \
+        F(S, U64, token, 0)                                                                                            \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, BOOL, is_admin, 0)                                                                                        \
+        F(S, BELOW8, what, ENFORCE_CALL_N)                                                                             \
+        F(S, BELOW8, mode, ENFORCE_MODE_N)                                                                             \
+        F(S, BOOL, here, 0)                                                                                            \
+        F(S, STRUCT, process, identity)                                                                                \
+        F(S, U64, for_ms, 0)                                                                                           \
+        F(S, ID, approval_id, 0)
+CODEC_STRUCT(enforce_call, ENFORCE_CALL_FIELDS, 48)
+
 /* Without its rows: their number is the last field, they follow. */
 #define READING_FIELDS(F, S)                                                                                           \
         F(S, TEXT, uuid, 0)                                                                                            \
@@ -252,6 +266,9 @@ int codec_input_encode(const struct input *input, void *buf, size_t buf_size, si
         case INPUT_PAUSE:
                 put_pause(c, &input->pause);
                 break;
+        case INPUT_ENFORCE:
+                put_enforce_call(c, &input->enforce);
+                break;
         case INPUT_KIND_N:
                 break;
         }
@@ -325,6 +342,9 @@ int codec_input_decode(const void *data, size_t n_data, struct input *ret, struc
                 break;
         case INPUT_PAUSE:
                 get_pause(c, &ret->pause);
+                break;
+        case INPUT_ENFORCE:
+                get_enforce_call(c, &ret->enforce);
                 break;
         }
         return get_end(c, "input", err);

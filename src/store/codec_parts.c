@@ -6,8 +6,8 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 111 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 26 &&
-                       INPUT_KIND_N == 21 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 23 &&
+_Static_assert(RULE_N == 132 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 27 &&
+                       INPUT_KIND_N == 22 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 23 &&
                        MANAGER_KIND_N == 4 && MANAGER_VERB_N == 3 && PAUSE_WHAT_N == 3,
                "an enum that the journal keeps has changed");
 _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 && WAIT_KIND_N == 14 &&
@@ -19,6 +19,8 @@ _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 &
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
                        FLOORS_MAX == 5 && IDLE_CLASSES == 5,
                "an array that the journal keeps has another length");
+_Static_assert(ENFORCE_MODE_N == 3 && VERDICT_WHY_N == 15 && DOUBT_N == 6 && ENFORCE_CALL_N == 4 && GRACE_CLASS_N == 3,
+               "an enum that the journal keeps of strangers has changed");
 
 #define IDENTITY_FIELDS(F, S)                                                                                          \
         F(S, U32, pid, 0)                                                                                              \
@@ -117,8 +119,16 @@ CODEC_STRUCT(idle_ladder, IDLE_LADDER_FIELDS, 24)
         F(S, SINCE, correct_sizes, (4, BOOL, 0))                                                                       \
         F(S, SINCE, hold_after_ms, (4, U64, 0))                                                                        \
         F(S, SINCE, quotas, (4, ROWS, quota))                                                                          \
-        F(S, SINCE, idle, (4, ROWS, idle_ladder))
-CODEC_STRUCT(config, CONFIG_FIELDS, 1728)
+        F(S, SINCE, idle, (4, ROWS, idle_ladder))                                                                      \
+        F(S, SINCE, enforce_ceiling, (4, BELOW32, ENFORCE_MODE_N))                                                     \
+        F(S, SINCE_OR, enforce_own_uid, (4, U32, 0, UINT32_MAX))                                                       \
+        F(S, SINCE, enforce_sweep_ms, (4, U64, 0))                                                                     \
+        F(S, SINCE, enforce_min_bytes, (4, U64, 0))                                                                    \
+        F(S, SINCE, enforce_stay_ms, (4, U64, 0))                                                                      \
+        F(S, SINCE, enforce_notice_ms, (4, U64, 0))                                                                    \
+        F(S, SINCE, enforce_grace_ms, (4, U64S, GRACE_CLASS_N))                                                        \
+        F(S, SINCE, enforce_give_up_ms, (4, U64, 0))
+CODEC_STRUCT(config, CONFIG_FIELDS, 1800)
 
 #define HOST_FIELDS(F, S)                                                                                              \
         F(S, U64, total_bytes, 0)                                                                                      \

@@ -24,6 +24,12 @@ void put_way_cost(struct put *c, const struct way_cost *p);
 void get_way_cost(struct get *c, struct way_cost *p);
 void put_victim(struct put *c, const struct victim *p);
 void get_victim(struct get *c, struct victim *p);
+void put_approval(struct put *c, const struct approval *p);
+void get_approval(struct get *c, struct approval *p);
+void put_audit(struct put *c, const struct audit *p);
+void get_audit(struct get *c, struct audit *p);
+void put_enforce(struct put *c, const struct enforce *p);
+void get_enforce(struct get *c, struct enforce *p);
 void put_plan(struct put *c, const struct plan *p);
 void get_plan(struct get *c, struct plan *p);
 
@@ -258,6 +264,51 @@ CODEC_STRUCT(victim, VICTIM_FIELDS, 12)
         F(S, ROWS, victims, victim)
 CODEC_STRUCT(plan, PLAN_FIELDS, 432)
 
+#define APPROVAL_FIELDS(F, S)                                                                                          \
+        F(S, ID, id, 0)                                                                                                \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, U32, by_uid, 0)                                                                                           \
+        F(S, U64, program, 0)                                                                                          \
+        F(S, U64, script, 0)                                                                                           \
+        F(S, U64, place, 0)                                                                                            \
+        F(S, U64, since_ms, 0)                                                                                         \
+        F(S, U64, until_ms, 0)                                                                                         \
+        F(S, BOOL, lapse_told, 0)                                                                                      \
+        F(S, TEXT, comm, 0)
+CODEC_STRUCT(approval, APPROVAL_FIELDS, 80)
+
+#define AUDIT_FIELDS(F, S)                                                                                             \
+        F(S, STRUCT, identity, identity)                                                                               \
+        F(S, U32, uid, 0)                                                                                              \
+        F(S, BELOW32, device, DEVICES_MAX)                                                                             \
+        F(S, U64, bytes, 0)                                                                                            \
+        F(S, U64, program, 0)                                                                                          \
+        F(S, U64, script, 0)                                                                                           \
+        F(S, U64, place, 0)                                                                                            \
+        F(S, U64, over_ms, 0)                                                                                          \
+        F(S, U64, audited_ms, 0)                                                                                       \
+        F(S, U64, warned_ms, 0)                                                                                        \
+        F(S, U64, noticed_ms, 0)                                                                                       \
+        F(S, U64, term_ms, 0)                                                                                          \
+        F(S, U64, kill_ms, 0)                                                                                          \
+        F(S, U64, again_ms, 0)                                                                                         \
+        F(S, ID, order_id, 0)                                                                                          \
+        F(S, U64, gone_ms, 0)                                                                                          \
+        F(S, BELOW8, n_signals, ENFORCE_SIGNALS_MAX + 1)                                                               \
+        F(S, BELOW8, told, AUDIT_TOLD_ALL + 1)                                                                         \
+        F(S, TEXT, comm, 0)
+CODEC_STRUCT(audit, AUDIT_FIELDS, 152)
+
+#define ENFORCE_FIELDS(F, S)                                                                                           \
+        F(S, BELOW8, mode, ENFORCE_MODE_N)                                                                             \
+        F(S, BELOW8, doubt_told, DOUBT_N)                                                                              \
+        F(S, U32, mode_by_uid, 0)                                                                                      \
+        F(S, U64, mode_ms, 0)                                                                                          \
+        F(S, U64, began_ms, 0)                                                                                         \
+        F(S, U64, swept_ms, 0)                                                                                         \
+        F(S, U64, hidden_ms, 0)
+CODEC_STRUCT(enforce, ENFORCE_FIELDS, 40)
+
 /* Everything in front of the tables, the numbers of their rows last. */
 #define WORLD_FIELDS(F, S)                                                                                             \
         F(S, STRUCT, config, config)                                                                                   \
@@ -267,12 +318,14 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, ID, next_action_id, 0)                                                                                    \
         F(S, U64, ledger_charged_bytes, 0)                                                                             \
         F(S, SINCE_OR, next_plan_id, (4, ID, 0, 1))                                                                    \
+        F(S, SINCE_OR, next_approval_id, (4, ID, 0, 1))                                                                \
         F(S, SINCE, host, (4, STRUCT, host))                                                                           \
         F(S, SINCE, pause, (4, BELOW8, PAUSE_WHAT_N))                                                                  \
         F(S, SINCE, pause_thaws, (4, BOOL, 0))                                                                         \
         F(S, SINCE, degraded, (4, BOOL, 0))                                                                            \
         F(S, BOOL, eyes_answering, 0)                                                                                  \
         F(S, U64, eyes_silent_since_ms, 0)                                                                             \
+        F(S, SINCE, enforce, (4, STRUCT, enforce))                                                                     \
         F(S, BELOW32, n_devices, DEVICES_MAX + 1)                                                                      \
         F(S, BELOW32, n_leases, LEASES_MAX + 1)                                                                        \
         F(S, BELOW32, n_entries, ENTRIES_MAX + 1)                                                                      \
@@ -281,7 +334,9 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, BELOW32, n_occupancies, OCCUPANCIES_MAX + 1)                                                              \
         F(S, BELOW32, n_users, USERS_MAX + 1)                                                                          \
         F(S, SINCE, n_plans, (4, BELOW32, PLANS_MAX + 1))                                                              \
-        F(S, SINCE, n_habits, (4, BELOW32, HABITS_MAX + 1))
+        F(S, SINCE, n_habits, (4, BELOW32, HABITS_MAX + 1))                                                            \
+        F(S, SINCE, n_approvals, (4, BELOW32, APPROVALS_MAX + 1))                                                      \
+        F(S, SINCE, n_audits, (4, BELOW32, AUDITS_MAX + 1))
 /*      table, its struct, the number of its rows, its rows, do they start with a generation? */
 #define WORLD_TABLES(T)                                                                                                \
         T(devices, device, n_devices, DEVICES_MAX, false)                                                              \
@@ -292,7 +347,9 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         T(occupancies, occupancy, n_occupancies, OCCUPANCIES_MAX, false)                                               \
         T(processes, process, n_processes, PROCESSES_MAX, false)                                                       \
         T(plans, plan, n_plans, PLANS_MAX, false)                                                                      \
-        T(habits, habit, n_habits, HABITS_MAX, false)
+        T(habits, habit, n_habits, HABITS_MAX, false)                                                                  \
+        T(approvals, approval, n_approvals, APPROVALS_MAX, false)                                                      \
+        T(audits, audit, n_audits, AUDITS_MAX, false)
 
 #define TABLE_SIZE(table, S, n, max, has_generation) +(max) * sizeof(struct S)
 #define WORLD_AND_TABLES(F, S)                                                                                         \
@@ -307,11 +364,13 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, ROWS, processes, process)                                                                                 \
         F(S, ROWS, plans, plan)                                                                                        \
         F(S, ROWS, habits, habit)                                                                                      \
+        F(S, ROWS, approvals, approval)                                                                                \
+        F(S, ROWS, audits, audit)                                                                                      \
         F(S, U64S, holders_on, 0) /* the index: made from the rows, in no snapshot */                                  \
         F(S, U64S, holders_of, 0)                                                                                      \
         F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \
         F(S, ROWS, leavings, leavings)
-enum { WORLD_HEAD_SIZE = 1872 };
+enum { WORLD_HEAD_SIZE = 2000 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
             WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
                     DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) WORLD_TABLES(TABLE_SIZE))

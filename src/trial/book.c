@@ -362,6 +362,7 @@ void book_action(struct trial *t, const struct action *a)
         case ACTION_EYES:
         case ACTION_RESTARTED:
         case ACTION_IDLE:
+        case ACTION_ENFORCE:
         case ACTION_KIND_N:
                 break;
         case ACTION_CHANGED:

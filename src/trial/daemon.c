@@ -54,6 +54,7 @@ static void act(struct trial *t, const struct action *a)
         case ACTION_PLAN:
         case ACTION_IDLE:
         case ACTION_MANAGER:
+        case ACTION_ENFORCE:
         case ACTION_KIND_N:
                 break;
         }

@@ -99,7 +99,8 @@ static void journal_difference(struct trial *t, size_t n_after, char *words, siz
                 (void) snprintf(words, n, "the numbers that come next (%" PRIu64 " and %" PRIu64 ")",
                                 was->next_action_id, is->next_action_id);
         else if (was->n_leases != is->n_leases || was->n_holders != is->n_holders || was->n_entries != is->n_entries ||
-                 was->n_processes != is->n_processes || was->n_plans != is->n_plans || was->n_habits != is->n_habits)
+                 was->n_processes != is->n_processes || was->n_plans != is->n_plans || was->n_habits != is->n_habits ||
+                 was->n_approvals != is->n_approvals || was->n_audits != is->n_audits)
                 (void) snprintf(words, n, "how many rows there are");
         else
                 (void) (differs("device", was->devices, is->devices, sizeof(is->devices[0]), is->n_devices, words, n) ||
@@ -109,7 +110,10 @@ static void journal_difference(struct trial *t, size_t n_after, char *words, siz
                         differs("process", was->processes, is->processes, sizeof(is->processes[0]), is->n_processes,
                                 words, n) ||
                         differs("plan", was->plans, is->plans, sizeof(is->plans[0]), is->n_plans, words, n) ||
-                        differs("habit", was->habits, is->habits, sizeof(is->habits[0]), is->n_habits, words, n));
+                        differs("habit", was->habits, is->habits, sizeof(is->habits[0]), is->n_habits, words, n) ||
+                        differs("approval", was->approvals, is->approvals, sizeof(is->approvals[0]), is->n_approvals,
+                                words, n) ||
+                        differs("audit", was->audits, is->audits, sizeof(is->audits[0]), is->n_audits, words, n));
         (void) munmap(is, sizeof(*is));
         (void) munmap(was, sizeof(*was));
 }
@@ -126,14 +130,15 @@ static const struct {
         TABLE(devices, n_devices),         TABLE(lease_ids, n_leases),    TABLE(leases, n_leases),
         TABLE(entries, n_entries),         TABLE(holders, n_holders),     TABLE(users, n_users),
         TABLE(occupancies, n_occupancies), TABLE(processes, n_processes), TABLE(plans, n_plans),
-        TABLE(habits, n_habits),
+        TABLE(habits, n_habits),           TABLE(approvals, n_approvals), TABLE(audits, n_audits),
 #undef TABLE
 };
 enum { TABLES_N = sizeof(tables) / sizeof(*tables) };
 #define TABLE_SIZE(table) sizeof(((struct world *) 0)->table)
 _Static_assert(offsetof(struct world, devices) + TABLE_SIZE(devices) + TABLE_SIZE(lease_ids) + TABLE_SIZE(leases) +
                                TABLE_SIZE(entries) + TABLE_SIZE(holders) + TABLE_SIZE(users) + TABLE_SIZE(occupancies) +
-                               TABLE_SIZE(processes) + TABLE_SIZE(plans) + TABLE_SIZE(habits) ==
+                               TABLE_SIZE(processes) + TABLE_SIZE(plans) + TABLE_SIZE(habits) + TABLE_SIZE(approvals) +
+                               TABLE_SIZE(audits) ==
                        offsetof(struct world, holders_on),
                "a table of the world that is missing in tables[] would never be compared");
 

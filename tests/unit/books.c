@@ -327,6 +327,54 @@ static void fill_habit(struct habit *h, uint32_t seed)
         h->n_floors = 510;
 }
 
+static void fill_enforce(struct enforce *e, uint32_t seed)
+{
+        *e = (struct enforce){ .mode = (uint8_t) (seed % ENFORCE_MODE_N),
+                               .doubt_told = (uint8_t) (seed % DOUBT_N),
+                               .mode_by_uid = 701,
+                               .mode_ms = 702,
+                               .began_ms = 703,
+                               .swept_ms = 704 + seed,
+                               .hidden_ms = 705 };
+}
+
+static void fill_approval(struct approval *a, uint32_t seed)
+{
+        *a = (struct approval){ .id = 1 + seed % 70,
+                                .uid = 1000 + seed,
+                                .by_uid = 711,
+                                .program = UINT64_MAX - seed,
+                                .script = 712,
+                                .place = 713,
+                                .since_ms = 714,
+                                .until_ms = 715,
+                                .lapse_told = seed % 2,
+                                .comm = "python3" };
+}
+
+static void fill_audit(struct audit *a, uint32_t seed)
+{
+        *a = (struct audit){ .uid = 1000 + seed,
+                             .device = seed % 3,
+                             .bytes = 721,
+                             .program = 722,
+                             .script = 723,
+                             .place = 724,
+                             .over_ms = 725,
+                             .audited_ms = 726,
+                             .warned_ms = 727,
+                             .noticed_ms = 728,
+                             .term_ms = 729,
+                             .kill_ms = 730,
+                             .again_ms = 731,
+                             .order_id = 732,
+                             .gone_ms = 733,
+                             .n_signals = (uint8_t) (seed % (ENFORCE_SIGNALS_MAX + 1)),
+                             .told = AUDIT_TOLD_ALL,
+                             .comm = "a) R 1 1" };
+        some_identity(&a->identity, seed);
+}
+
 void books_world_fill(struct world *w, uint32_t seed)
 {
         some_config(&w->config, seed);
@@ -350,6 +398,10 @@ void books_world_fill(struct world *w, uint32_t seed)
         w->n_occupancies = 6;
         w->n_users = 3;
         w->n_habits = 2;
+        w->n_approvals = 2;
+        w->n_audits = 2;
+        w->next_approval_id = 77;
+        fill_enforce(&w->enforce, seed);
         for (uint32_t i = 0; i < w->n_devices; i++)
                 fill_device(&w->devices[i], seed + i);
         for (uint32_t i = 0; i < w->n_leases; i += 2) {
@@ -368,6 +420,10 @@ void books_world_fill(struct world *w, uint32_t seed)
         fill_plan(&w->plans[1], seed);
         for (uint32_t i = 0; i < w->n_habits; i++)
                 fill_habit(&w->habits[i], seed + i);
+        for (uint32_t i = 0; i < w->n_approvals; i++)
+                fill_approval(&w->approvals[i], seed + i);
+        for (uint32_t i = 0; i < w->n_audits; i++)
+                fill_audit(&w->audits[i], seed + i);
         for (uint32_t i = 0; i < w->n_occupancies; i++)
                 some_occupancy(&w->occupancies[i], seed + i);
         for (uint32_t i = 0; i < w->n_processes; i++)
@@ -516,6 +572,17 @@ void books_input(enum input_kind kind, uint32_t seed, struct input *ret, struct 
                 break;
         case INPUT_PAUSE:
                 ret->pause = (struct pause){ .what = (uint8_t) (seed % PAUSE_WHAT_N), .thaws = seed % 2 };
+                break;
+        case INPUT_ENFORCE:
+                ret->enforce = (struct enforce_call){ .token = 611,
+                                                      .uid = 612 + seed,
+                                                      .is_admin = seed % 2,
+                                                      .what = (uint8_t) (seed % ENFORCE_CALL_N),
+                                                      .mode = (uint8_t) (seed % ENFORCE_MODE_N),
+                                                      .here = seed % 2,
+                                                      .for_ms = 613,
+                                                      .approval_id = 614 };
+                some_identity(&ret->enforce.process, seed);
                 break;
         case INPUT_RECORD:
                 some_identity(&ret->record.process, seed);

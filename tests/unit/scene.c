@@ -812,7 +812,7 @@ bool scene_world_same(const struct world *a, const struct world *b)
                memcmp(a->lease_ids, b->lease_ids, a->n_leases * sizeof(a->lease_ids[0])) == 0 &&
                rows_same(a, b, leases) && rows_same(a, b, entries) && rows_same(a, b, holders) &&
                rows_same(a, b, users) && rows_same(a, b, occupancies) && rows_same(a, b, processes) &&
-               rows_same(a, b, habits);
+               rows_same(a, b, habits) && rows_same(a, b, approvals) && rows_same(a, b, audits);
 }
 
 #define rows_copy(to, from, table) memcpy((to)->table, (from)->table, (from)->n_##table * sizeof((to)->table[0]))
@@ -829,6 +829,8 @@ void scene_world_copy(struct world *to, const struct world *from)
         rows_copy(to, from, occupancies);
         rows_copy(to, from, processes);
         rows_copy(to, from, habits);
+        rows_copy(to, from, approvals);
+        rows_copy(to, from, audits);
 }
 
 bool scene_books_same(struct world *a, struct world *b)

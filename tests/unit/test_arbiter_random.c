@@ -498,6 +498,7 @@ static void note_action(struct sim *sim, const struct action *a, const bool fres
                 sim->n_refusals++;
                 break;
         case ACTION_NONE:
+        case ACTION_ENFORCE:
         case ACTION_KIND_N:
                 give_up(sim, "an action of no kind");
                 break;

@@ -33,6 +33,7 @@ bool input_is_refusable(const struct input *input)
         case INPUT_RECORD:
         case INPUT_MANAGER:
         case INPUT_PAUSE:
+        case INPUT_ENFORCE:
         case INPUT_KIND_N:
                 break;
         }
