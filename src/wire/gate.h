@@ -73,13 +73,14 @@ enum gate_why {
 };
 
 struct gate_hello {
-        uint32_t version;               /* GATE_VERSION of the sender */
+        uint32_t version;                /* GATE_VERSION of the sender */
         char program[GATE_PROGRAM_SIZE]; /* its program's version, printable ASCII */
 };
 
 struct gate_allow {
         uint64_t lease_id; /* not 0 */
-        uint64_t cgroup_id; /* inode of the folder that is the lease's own, with everything below; 0 = where the process is */
+        uint64_t
+                cgroup_id; /* inode of the folder that is the lease's own, with everything below; 0 = where the process is */
         uint32_t pid;      /* with the next one: whose cgroup it is; 0 with a cgroup_id alone */
         uint64_t start_ticks;
         uint32_t owner_uid;

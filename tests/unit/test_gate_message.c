@@ -63,7 +63,7 @@ static size_t encoded(const struct gate_message *m)
 static void message_of_each_kind_survives_the_round_trip_and_has_one_size(void **state)
 {
         static const size_t sizes[GATE_KIND_N] = {
-                [GATE_HELLO] = 36, [GATE_ALLOW] = 36, [GATE_FORGET] = 12, [GATE_SET] = 8,
+                [GATE_HELLO] = 36, [GATE_ALLOW] = 36,  [GATE_FORGET] = 12, [GATE_SET] = 8,
                 [GATE_PING] = 12,  [GATE_ANSWER] = 24, [GATE_STATE] = 36,
         };
         (void) state;
@@ -170,7 +170,8 @@ static void reason_of_each_refusal_has_a_name_and_words(void **state)
         for (int why = 0; why < GATE_WHY_N; why++) {
                 assert_true(strlen(gate_why_words((enum gate_why) why)) > 3);
                 for (int other = 0; other < why; other++)
-                        assert_string_not_equal(gate_why_name((enum gate_why) why), gate_why_name((enum gate_why) other));
+                        assert_string_not_equal(gate_why_name((enum gate_why) why),
+                                                gate_why_name((enum gate_why) other));
         }
         assert_string_equal(gate_why_name((enum gate_why) 999), "unknown");
         assert_string_equal(gate_mode_name(GATE_LOG), "log");
