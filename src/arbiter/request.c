@@ -265,6 +265,7 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         }
 
         struct lease *lease = request_make_lease(w, r, user, bytes, devices);
+        lease->asked_bytes = r->bytes;
         lease->booked_ms = r->start_ms;
         lease->booked_wall_ms = r->start_wall_ms;
         lease->daily = r->daily;

@@ -140,6 +140,7 @@ struct lease {
         uint32_t uid;        /* owner */
         uint32_t user;       /* row in the world's users */
         uint64_t bytes;      /* what was asked for, resolved */
+        uint64_t asked_bytes; /* what it named; 0 = no amount */
         uint64_t peak_bytes; /* the most it was known to use at any look; 0 = never known to use any */
         uint64_t devices;    /* bit mask of devices it may be on */
         uint32_t device;     /* index, once granted */

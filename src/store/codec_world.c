@@ -121,6 +121,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 232)
         F(S, U32, uid, 0)                                                                                              \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
         F(S, U64, bytes, 0)                                                                                            \
+        F(S, SINCE, asked_bytes, (4, U64, 0))                                                                          \
         F(S, SINCE, peak_bytes, (4, U64, 0))                                                                           \
         F(S, U64, devices, 0)                                                                                          \
         F(S, INDEX, device, DEVICES_MAX)                                                                               \
@@ -150,7 +151,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 232)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 856)
+CODEC_STRUCT(lease, LEASE_FIELDS, 864)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -237,6 +238,7 @@ CODEC_STRUCT(way_cost, WAY_COST_FIELDS, 40)
         F(S, U64, last_ms, 0)                                                                                          \
         F(S, U64, n_runs, 0)                                                                                           \
         F(S, U64S, peak_bytes, PEAKS_MAX)                                                                              \
+        F(S, U64S, asked_bytes, PEAKS_MAX)                                                                             \
         F(S, BOOL, proven, 0)                                                                                          \
         F(S, U64, proof_program, 0)                                                                                    \
         F(S, U64, proof_driver, 0)                                                                                     \
@@ -245,7 +247,7 @@ CODEC_STRUCT(way_cost, WAY_COST_FIELDS, 40)
         F(S, ROWS, costs, way_cost)                                                                                    \
         F(S, U64S, floor_bytes, FLOORS_MAX)                                                                            \
         F(S, U32, n_floors, 0)
-CODEC_STRUCT(habit, HABIT_FIELDS, 536)
+CODEC_STRUCT(habit, HABIT_FIELDS, 696)
 
 #define VICTIM_FIELDS(F, S)                                                                                            \
         F(S, REF, lease, LEASES_MAX)                                                                                   \

@@ -142,9 +142,9 @@ def test_exclusive_run_is_alone_and_says_nothing_about_its_size(own):
 
 # ---- without a size ----
 
-def run_and_end(place, consumer, n_bytes):
-    """One run without --vram of a program that takes so much. Its lease as it was, and what was said."""
-    run = place.start("run", "--name", "learner", "--consumer", consumer, "--", SIMGPU, "hog", "--alloc", f"{n_bytes // MIB}M")
+def run_and_end(place, consumer, n_bytes, *options):
+    """One run of a program that takes so much, without --vram if @options have none. Its lease as it was, and what was said."""
+    run = place.start("run", "--name", "learner", "--consumer", consumer, *options, "--", SIMGPU, "hog", "--alloc", f"{n_bytes // MIB}M")
 
     def seen():
         lease = place.lease("learner")
@@ -175,14 +175,16 @@ def test_run_without_a_size_takes_all_first_and_then_what_its_last_runs_came_to(
     assert (other["sized"], other["bytes"] > 2000 * MIB) == ("whole", True) and "asking for all" in said
 
 
-def test_F39_run_that_asks_for_less_than_its_last_ones_took_gets_what_they_did(own):
+def test_F39_run_whose_size_was_too_small_gets_what_its_last_ones_took(own):
     """And one that always asked for too much is told so."""
     place = own
     configure(place, "over_use = 16M\n")
 
     def plan(vram):
         return json.loads(place.lessor("plan", "--consumer", "nightly", "--vram", vram, "--json").stdout)
-    seen, _ = run_and_end(place, "nightly", 600 * MIB)
+    seen, _ = run_and_end(place, "nightly", 600 * MIB, "--vram", "300M")
+    asked = plan("200M")  # another size: with less data, as far as anybody knows
+    assert (asked["sized"], asked["bytes"]) == ("asked", 200 * MIB)
     raised = plan("300M")
     assert (raised["sized"], raised["sized_by_runs"], raised["bytes"]) == ("raised", 1, seen["used_bytes"])
     assert "more than --vram: " in place.lessor("plan", "--consumer", "nightly", "--vram", "300M").stdout

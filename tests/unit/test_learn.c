@@ -94,12 +94,35 @@ static void F39_size_that_was_too_small_is_what_earlier_runs_came_to(void **stat
         uint64_t id = asks_for(&s, MiB(14930));
         assert_sized(&s, id, SIZED_RAISED, 1, MiB(16200));
         scene_release(&s, id);
-        id = asks_for(&s, MiB(16200) - MiB(256)); /* within what a lease may use beyond its reservation */
-        assert_sized(&s, id, SIZED_ASKED, 0, MiB(16200) - MiB(256));
+        run_that_ended(&s, MiB(15000), MiB(15256), false); /* within what a lease may use beyond its reservation */
+        id = asks_for(&s, MiB(15000));
+        assert_sized(&s, id, SIZED_ASKED, 0, MiB(15000));
         scene_release(&s, id);
         run_of(&s, BOB, "train.py", GiB(2));
         id = scene_request(&s, (struct ask){ .uid = BOB, .bytes = GiB(4), .consumer = "train.py" });
         assert_sized(&s, id, SIZED_ASKED, 0, GiB(4)); /* nobody learns from what somebody else's program does */
+        scene_end(&s);
+}
+
+/* The same program with much data and with little: each run used what it had named. */
+static void F39_run_with_less_data_is_not_raised_to_what_the_large_one_used(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        run_that_ended(&s, GiB(20), GiB(20), false);
+        uint64_t id = asks_for(&s, GiB(2));
+        assert_sized(&s, id, SIZED_ASKED, 0, GiB(2));
+        scene_release(&s, id);
+        for (int i = 0; i < 3; i++)
+                run_that_ended(&s, GiB(2), GiB(3), false);
+        id = asks_for(&s, GiB(2));
+        assert_sized(&s, id, SIZED_RAISED, 3, GiB(3));
+        scene_release(&s, id);
+        run_that_ended(&s, GiB(2), GiB(3), false); /* it is given more by now, and is still one that named 2 GiB */
+        id = asks_for(&s, GiB(2));
+        assert_sized(&s, id, SIZED_RAISED, 4, GiB(3));
         scene_end(&s);
 }
 
@@ -461,6 +484,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(size_is_the_p95_of_what_earlier_runs_came_to),
                 cmocka_unit_test(F39_size_that_was_too_small_is_what_earlier_runs_came_to),
+                cmocka_unit_test(F39_run_with_less_data_is_not_raised_to_what_the_large_one_used),
                 cmocka_unit_test(size_is_never_raised_beyond_what_can_be_given),
                 cmocka_unit_test(sizes_are_not_corrected_where_that_is_switched_off),
                 cmocka_unit_test(F39_run_that_ended_badly_lowers_nothing_and_may_raise),
