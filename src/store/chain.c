@@ -71,3 +71,21 @@ struct chain_hash chain_hash_event(const struct chain_hash *before, const struct
         bytes_put_u64(&w, event->action.n);
         return chain(before, &w, event->action, (struct chain_blob){ 0 });
 }
+
+struct chain_hash chain_hash_audit(const struct chain_hash *before, const struct chain_audit *audit)
+{
+        uint8_t buf[160];
+        struct bytes_writer w;
+
+        bytes_writer_init(&w, buf, sizeof(buf));
+        bytes_put_u8(&w, 'A');
+        bytes_put_u64(&w, audit->id);
+        bytes_put_u64(&w, audit->seq);
+        bytes_put_u64(&w, audit->wall_ms);
+        bytes_put_blob(&w, audit->boot_id, strnlen(audit->boot_id, 64));
+        bytes_put_u32(&w, audit->pid);
+        bytes_put_u64(&w, audit->start_ticks);
+        bytes_put_u32(&w, audit->uid);
+        bytes_put_u64(&w, audit->facts.n);
+        return chain(before, &w, audit->facts, (struct chain_blob){ 0 });
+}

@@ -5,6 +5,7 @@
  * row's blobs, whose lengths stand in the header: no two different rows give the same bytes.
  *   segment: chain before it, header, snapshot          record: chain before it, header, input, actions
  *   event:   the event before it, header, action (a chain of its own, since events outlive records)
+ *   audit:   the audit before it, header, facts (likewise)
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,18 @@ struct chain_event {
         struct chain_blob action;
 };
 
+struct chain_audit {
+        uint64_t id;
+        uint64_t seq;
+        uint64_t wall_ms;
+        const char *boot_id;
+        uint32_t pid;
+        uint64_t start_ticks;
+        uint32_t uid;
+        struct chain_blob facts;
+};
+
 struct chain_hash chain_hash_segment(const struct chain_hash *before, const struct chain_segment *segment);
 struct chain_hash chain_hash_record(const struct chain_hash *before, const struct chain_record *record);
 struct chain_hash chain_hash_event(const struct chain_hash *before, const struct chain_event *event);
+struct chain_hash chain_hash_audit(const struct chain_hash *before, const struct chain_audit *audit);

@@ -57,6 +57,19 @@ static const char *const stmt_sql[STMT_N] = {
                 "SELECT id, seq, now_ms, wall_ms, kind, lease_id, device, uid, action, hash FROM event"
                 " WHERE lease_id = ?4 AND lease_id > 0 AND id > ?1 AND id < ?2"
                 " ORDER BY id DESC LIMIT ?3",
+        [STMT_AUDIT_INSERT] = "INSERT INTO audit (id, seq, wall_ms, boot_id, pid, start_ticks, uid, facts, hash)"
+                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        [STMT_AUDIT_FIND] = "SELECT id FROM audit WHERE pid = ?1 AND start_ticks = ?2 AND boot_id = ?3",
+        [STMT_AUDIT_KEPT] = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1 OFFSET ?1",
+        [STMT_AUDITS_PRUNE] = "DELETE FROM audit WHERE id <= ?1",
+        [STMT_KEEP_AUDIT_HASH] = "UPDATE keep SET audit_hash = ?1 WHERE id = 1",
+        [STMT_AUDITS_ALL] =
+                "SELECT id, seq, wall_ms, boot_id, pid, start_ticks, uid, facts, hash FROM audit ORDER BY id",
+        [STMT_AUDITS_DOWN] = "SELECT id, seq, wall_ms, boot_id, pid, start_ticks, uid, facts, hash FROM audit"
+                             " WHERE id < ?1 ORDER BY id DESC LIMIT ?2",
+        [STMT_AUDITS_DOWN_PID] =
+                "SELECT id, seq, wall_ms, boot_id, pid, start_ticks, uid, facts, hash FROM audit"
+                " WHERE pid = ?3 AND (?4 = 0 OR start_ticks = ?4) AND id < ?1 ORDER BY id DESC LIMIT ?2",
 };
 
 int journal_stmt(struct journal *j, enum journal_stmt which, sqlite3_stmt **ret, struct error *err)
@@ -330,6 +343,8 @@ static int batch_write(struct journal *j, struct head *head, struct error *err)
                 }
         }
         r = batch_walk(j, head, true, err);
+        if (r == 0)
+                r = journal_audits_write(j, head->seq, err);
         if (r < 0)
                 return r;
         j->in_doubt = true;
@@ -357,6 +372,7 @@ int journal_commit(struct journal *j, struct error *err)
         j->last_seq = head.seq;
         j->hash = head.hash;
         journal_discard(j);
+        journal_audits_forget(j);
         journal_place_note(j);
         if (journal_must_tidy(j))
                 (void) journal_tidy(j, NULL); /* the records are in; their events can wait longer still */
@@ -430,6 +446,9 @@ static int prune(struct journal *j, struct error *err)
                 if (r == 0)
                         r = prune_below(j, STMT_SEGMENTS_PRUNE, id, err);
         }
+        if (r < 0)
+                return r;
+        r = journal_audits_prune(j, err);
         if (r < 0)
                 return r;
         r = kept_read(j, STMT_EVENT_KEPT, j->options.keep_events, &id, NULL, &hash, err);

@@ -64,6 +64,7 @@ struct journal_options {          /* zeroed = the defaults */
         uint32_t
                 keep_segments; /* older ones are pruned with their records (8; at least 2, so that one may be damaged) */
         uint32_t keep_events;  /* older ones are pruned (100000); independent of segments */
+        uint32_t keep_audits;  /* older ones are pruned (10000; journal_audit.h) */
         uint64_t max_bytes;    /* of the file, write-ahead log not included; 0 = no limit */
         const char *core_version; /* NULL = this program's version; tests set others. At most 31 bytes */
 };
@@ -191,9 +192,11 @@ struct journal_verified {
         uint64_t n_segments;
         uint64_t n_records;
         uint64_t n_events;
+        uint64_t n_audits;
         uint64_t bad_segment; /* the first finding, 0 = not there */
         uint64_t bad_seq;
         uint64_t bad_event;
+        uint64_t bad_audit;
         char words[200]; /* "record 17: …" */
 };
 

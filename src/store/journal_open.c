@@ -246,6 +246,8 @@ static int file_create_tables(struct journal *j, struct error *err)
         char sql[160];
 
         int r = sql_exec(j->db, schema, err);
+        if (r == 0)
+                r = sql_exec(j->db, journal_audit_schema, err);
         if (r < 0)
                 return r;
         (void) snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
@@ -394,6 +396,8 @@ int journal_open(struct journal **ret, const char *path, const struct journal_op
                 j->options.keep_segments = 2;
         if (j->options.keep_events == 0)
                 j->options.keep_events = 100000;
+        if (j->options.keep_audits == 0)
+                j->options.keep_audits = JOURNAL_AUDITS_KEPT;
         (void) snprintf(j->core_version, sizeof(j->core_version), "%s",
                         j->options.core_version ? j->options.core_version : LESSOR_CORE_VERSION);
         j->options.core_version = NULL; /* the caller's memory */
@@ -416,6 +420,7 @@ void journal_close(struct journal *j)
                 return;
         /* Closing removes the log by its name: only if it is ours. */
         journal_file_close(j, journal_look(j, NULL) < 0);
+        journal_audits_forget(j);
         free(j->pending);
         free(j->prepared);
         free(j->arena);

@@ -9,6 +9,7 @@
 #include "store/codec_action.h"
 #include "store/codec_input.h"
 #include "store/journal.h"
+#include "store/journal_audit.h"
 #include "store/sql.h"
 
 /*
@@ -17,7 +18,7 @@
  */
 enum {
         JOURNAL_APPLICATION_ID = 0x4c53524a, /* "LSRJ" */
-        JOURNAL_TABLES_VERSION = 2,
+        JOURNAL_TABLES_VERSION = 3,
         JOURNAL_TABLES_VERSION_OLDEST = 1, /* that journal_upgrade.c converts */
         JOURNAL_FORMAT = JOURNAL_TABLES_VERSION * 1000 + CODEC_VERSION,
 };
@@ -48,6 +49,14 @@ enum journal_stmt {
         STMT_EVENTS_DOWN,
         STMT_EVENTS_UP_LEASE,
         STMT_EVENTS_DOWN_LEASE,
+        STMT_AUDIT_INSERT,
+        STMT_AUDIT_FIND,
+        STMT_AUDIT_KEPT,
+        STMT_AUDITS_PRUNE,
+        STMT_KEEP_AUDIT_HASH,
+        STMT_AUDITS_ALL,
+        STMT_AUDITS_DOWN,
+        STMT_AUDITS_DOWN_PID,
         STMT_N,
 };
 
@@ -103,6 +112,10 @@ struct journal {
         size_t n_arena;
         size_t cap_arena;
 
+        struct journal_audit *audits; /* that are not committed; their facts are ours */
+        size_t n_audits;
+        size_t cap_audits;
+
         struct prepared *prepared; /* a snapshot that is not written yet */
 
         struct actions *actions; /* room to decode a record into; made when first needed */
@@ -131,6 +144,16 @@ bool journal_log_is_damaged(const char *path);
 void journal_log_watch(struct journal *j);
 bool journal_log_is_long(const struct journal *j);
 void journal_log_tidy(struct journal *j);
+
+/* journal_audit.c */
+void journal_audits_forget(struct journal *j);
+int journal_audits_write(struct journal *j, uint64_t seq, struct error *err); /* in the caller's transaction */
+int journal_audits_prune(struct journal *j, struct error *err);
+extern const char journal_audit_schema[];
+/* For each row, the oldest first: is it what was written? Nonzero ends it. */
+typedef int journal_audit_check_fn(void *ctx, uint64_t id, bool ok);
+int journal_audits_verify(struct journal *j, struct chain_hash before, journal_audit_check_fn *found, void *ctx,
+                          struct error *err);
 
 /* journal_upgrade.c */
 bool journal_format_is_readable(uint64_t format);

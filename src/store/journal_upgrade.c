@@ -67,6 +67,8 @@ static int tables_change(struct journal *j, uint64_t tables, struct error *err)
                              "ALTER TABLE keep ADD COLUMN event_seq INTEGER NOT NULL DEFAULT 0 CHECK (event_seq >= 0);"
                              "UPDATE keep SET event_seq = (SELECT coalesce(max(seq), 0) FROM record)",
                              err);
+        if (r == 0 && tables < 3)
+                r = sql_exec(j->db, journal_audit_schema, err);
         if (r == 0) {
                 (void) snprintf(sql, sizeof(sql), "PRAGMA user_version = %d; COMMIT", JOURNAL_FORMAT);
                 r = sql_exec(j->db, sql, err);

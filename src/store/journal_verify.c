@@ -71,6 +71,21 @@ static int hex_digit(char c) /* as SQLite's hex() writes them; -1 for anything e
         return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* A hash that pruning kept. */
+static int kept_hash(struct verify *v, const char *sql, struct chain_hash *ret, struct error *err)
+{
+        char hex[2 * JOURNAL_HASH_SIZE + 1] = "";
+
+        int r = sql_query_text(v->j->db, sql, hex, sizeof(hex), err);
+        for (size_t i = 0; r >= 0 && i < sizeof(ret->bytes); i++) {
+                int high = hex_digit(hex[2 * i]), low = high < 0 ? -1 : hex_digit(hex[2 * i + 1]);
+                if (low < 0)
+                        return 1;
+                ret->bytes[i] = (uint8_t) (high << 4 | low);
+        }
+        return r < 0 ? r : 0;
+}
+
 static int events_begin(struct verify *v, struct error *err)
 {
         int r = sql_query_u64(v->j->db, "SELECT min(id) FROM event", &v->first_event, err);
@@ -79,16 +94,9 @@ static int events_begin(struct verify *v, struct error *err)
         r = journal_index_position(v->j, &v->event_seq, err);
         if (r < 0)
                 return r;
-        char hex[2 * JOURNAL_HASH_SIZE + 1] = "";
-        r = sql_query_text(v->j->db, "SELECT hex(event_hash) FROM keep WHERE id = 1", hex, sizeof(hex), err);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < sizeof(v->event_hash.bytes); i++) {
-                int high = hex_digit(hex[2 * i]), low = high < 0 ? -1 : hex_digit(hex[2 * i + 1]);
-                if (low < 0)
-                        return found(v, 0, 0, v->first_event, "the hash before it is missing");
-                v->event_hash.bytes[i] = (uint8_t) (high << 4 | low);
-        }
+        r = kept_hash(v, "SELECT hex(event_hash) FROM keep WHERE id = 1", &v->event_hash, err);
+        if (r != 0)
+                return r < 0 ? r : found(v, 0, 0, v->first_event, "the hash before it is missing");
         r = journal_stmt(v->j, STMT_EVENTS_ALL, &v->events, err);
         return r < 0 ? r : event_next(v, err);
 }
@@ -221,6 +229,32 @@ static int records_count(struct verify *v, struct error *err)
         return r < 0 ? r : found(v, 0, first, 0, "belongs to no segment");
 }
 
+/* ---- audits ---- */
+
+static int audit_found(void *ctx, uint64_t id, bool ok)
+{
+        struct verify *v = ctx;
+
+        v->ret->n_audits++;
+        if (ok)
+                return 0;
+        v->ret->ok = false;
+        v->ret->bad_audit = id;
+        (void) snprintf(v->ret->words, sizeof(v->ret->words),
+                        "audit %" PRIu64 ": not what was written, or one before it is missing", id);
+        return 1;
+}
+
+static int audits_verify(struct verify *v, struct error *err)
+{
+        struct chain_hash before;
+
+        int r = kept_hash(v, "SELECT hex(audit_hash) FROM keep WHERE id = 1", &before, err);
+        if (r > 0)
+                return audit_found(v, 0, false);
+        return r < 0 ? r : journal_audits_verify(v->j, before, audit_found, v, err);
+}
+
 static int walk(struct journal *j, struct journal_verified *ret, struct error *err)
 {
         struct verify v = { .j = j, .ret = ret };
@@ -238,6 +272,8 @@ static int walk(struct journal *j, struct journal_verified *ret, struct error *e
                 (void) found(&v, v.segment, v.seq + 1, 0, "missing");
         if (r >= 0 && ret->ok)
                 r = records_count(&v, err);
+        if (r >= 0 && ret->ok)
+                r = audits_verify(&v, err);
         return r < 0 ? r : 0;
 }
 

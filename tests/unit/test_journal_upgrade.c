@@ -8,12 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As tables version 1 lay in the file: each commit had written its events, and nothing said how far they went. */
+/* As tables version 1 lay in the file: each commit had written its events, nothing said how far they went, and no audits. */
 static void make_older(struct desk *d)
 {
         assert_int_equal(journal_tidy(d->j, &d->err), 0);
         desk_close(d);
-        desk_sql(d, "ALTER TABLE keep DROP COLUMN event_seq; PRAGMA user_version = 1004");
+        desk_sql(d, "DROP TABLE audit; ALTER TABLE keep DROP COLUMN audit_hash; ALTER TABLE keep DROP COLUMN event_seq;"
+                    "PRAGMA user_version = 1004");
 }
 
 static int count_event(void *ctx, const struct journal_event *event)
