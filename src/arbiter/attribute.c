@@ -19,11 +19,22 @@ static uint64_t untaken_bytes(const struct world *w, const struct lease *lease)
         return u64_sub0(h->reserved_bytes, h->used_bytes);
 }
 
-/* Of several that match equally near: on the right device before elsewhere, then the emptiest, then the oldest. */
-static bool is_better(const struct world *w, const struct lease *a, const struct lease *b, uint32_t device)
+/* Among others' leases nobody chooses. */
+static bool token_names(const struct process *p, const struct lease *lease)
+{
+        return p && p->token_id == lease->id && p->uid == lease->uid;
+}
+
+/* Of several that match equally near: the one that the process's token names, then on the right device before elsewhere,
+ * then the emptiest, then the oldest. The token is a process's own word: it chooses, and proves nothing. */
+static bool is_better(const struct world *w, const struct lease *a, const struct lease *b, uint32_t device,
+                      const struct process *by_token)
 {
         if (!b)
                 return true;
+        bool a_named = token_names(by_token, a), b_named = token_names(by_token, b);
+        if (a_named != b_named)
+                return a_named;
         if ((a->device == device) != (b->device == device))
                 return a->device == device;
         if (untaken_bytes(w, a) != untaken_bytes(w, b))
@@ -36,9 +47,10 @@ static bool is_better(const struct world *w, const struct lease *a, const struct
  * was adopted: the lease began none of it, and what runs there as somebody else is not its owner's (S09).
  */
 static const struct lease *best_lease(const struct world *w, uint32_t device, struct identity id, uint64_t cgroup_id,
-                                      uint32_t uid)
+                                      const struct process *process, bool *ret_by_token)
 {
-        const struct lease *best = NULL;
+        const struct lease *best = NULL, *without_token = NULL;
+        uint32_t uid = process->uid;
 
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 if (w->lease_ids[i] == 0)
@@ -50,25 +62,31 @@ static const struct lease *best_lease(const struct world *w, uint32_t device, st
                         continue;
                 if (lease->adopted && lease->uid != uid)
                         continue;
-                if (is_better(w, lease, best, device))
+                if (is_better(w, lease, best, device, process))
                         best = lease;
+                if (is_better(w, lease, without_token, device, NULL))
+                        without_token = lease;
         }
+        *ret_by_token = best != without_token;
         return best;
 }
 
 struct ref attribute_process(const struct world *w, const struct process *process, uint32_t device, uint8_t *ret_by)
 {
-        const struct lease *lease = best_lease(w, device, process->identity, 0, process->uid);
+        bool by_token;
+        const struct lease *lease = best_lease(w, device, process->identity, 0, process, &by_token);
 
         *ret_by = ATTRIBUTED_ROOT;
         if (!lease && process->cgroup_id != 0) {
-                lease = best_lease(w, device, process->identity, process->cgroup_id, process->uid);
+                lease = best_lease(w, device, process->identity, process->cgroup_id, process, &by_token);
                 *ret_by = ATTRIBUTED_CGROUP;
         }
         for (uint32_t i = 0; !lease && i < process->n_ancestors; i++) {
-                lease = best_lease(w, device, process->ancestors[i], 0, process->uid);
-                *ret_by = ATTRIBUTED_ANCESTOR;
+                lease = best_lease(w, device, process->ancestors[i], 0, process, &by_token);
+                *ret_by = process->links[i] == LINK_TOKEN ? ATTRIBUTED_TOKEN : ATTRIBUTED_ANCESTOR;
         }
+        if (lease && by_token)
+                *ret_by = ATTRIBUTED_TOKEN;
         if (!lease)
                 *ret_by = ATTRIBUTED_NOT;
         return lease ? world_lease_ref(w, lease) : (struct ref){ 0 };

@@ -449,6 +449,13 @@ void reading_process(struct world *w, const struct process *facts)
         process.seen_ms = known ? known->seen_ms : w->now_ms;
         if (known && process.program == 0)
                 process.program = known->program;
+        if (known && process.script == 0)
+                process.script = known->script;
+        if (known && known->n_ancestors > process.n_ancestors) { /* it descends from them all the same: some are gone */
+                process.n_ancestors = known->n_ancestors;
+                memcpy(process.ancestors, known->ancestors, sizeof(process.ancestors));
+                memcpy(process.links, known->links, sizeof(process.links));
+        }
         (void) world_process_put(w, &process); /* a full table: it stays a stranger, counted all the same */
 }
 

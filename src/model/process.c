@@ -18,10 +18,8 @@ const char *process_guard_name(enum process_guard guard)
 const char *process_link_name(enum process_link link)
 {
         static const char *const names[LINK_N] = {
-                [LINK_PARENT] = "parent",
-                [LINK_EVENT] = "event",
-                [LINK_ACCOUNTED] = "accounted",
-                [LINK_TOKEN] = "token",
+                [LINK_PARENT] = "parent", [LINK_EVENT] = "event",     [LINK_ACCOUNTED] = "accounted",
+                [LINK_TOKEN] = "token",   [LINK_SESSION] = "session",
         };
         return NAME_OR_UNKNOWN(names, link);
 }

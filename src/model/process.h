@@ -38,6 +38,7 @@ enum process_link {
         LINK_EVENT,     /* the kernel told of the fork when it happened */
         LINK_ACCOUNTED, /* the kernel's record of a process that ended names its parent (acct(2)) */
         LINK_TOKEN,     /* records leave a few to choose from; the token, which the same user gave it, tells which */
+        LINK_SESSION,   /* it lives in the session that the other began: nobody joins one, it is inherited */
         LINK_N,
 };
 

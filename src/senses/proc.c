@@ -144,7 +144,27 @@ static bool word_is_number(struct span word)
 }
 
 /* Fields as proc(5) counts them: 3 is the state, the first after the name. */
-enum { FIELD_STATE = 3, FIELD_PPID = 4, FIELD_PGRP = 5, FIELD_SESSION = 6, FIELD_N_THREADS = 20, FIELD_START = 22 };
+enum {
+        FIELD_STATE = 3,
+        FIELD_PPID = 4,
+        FIELD_PGRP = 5,
+        FIELD_SESSION = 6,
+        FIELD_FLAGS = 9,
+        FIELD_N_THREADS = 20,
+        FIELD_START = 22
+};
+
+enum { FLAG_KERNEL_THREAD = 0x00200000 }; /* ps(1) and systemd rely on it too */
+
+static bool word_flags(struct span word, bool *ret_kernel_thread)
+{
+        uint32_t flags;
+
+        if (!word_u32(word, &flags))
+                return false;
+        *ret_kernel_thread = (flags & FLAG_KERNEL_THREAD) != 0;
+        return true;
+}
 
 static bool stat_field(struct proc_stat *st, int field, struct span word)
 {
@@ -159,6 +179,8 @@ static bool stat_field(struct proc_stat *st, int field, struct span word)
                 return word_pid(word, &st->pgrp);
         case FIELD_SESSION:
                 return word_pid(word, &st->session);
+        case FIELD_FLAGS:
+                return word_flags(word, &st->kernel_thread);
         case FIELD_N_THREADS:
                 return word_u32(word, &st->n_threads);
         case FIELD_START:

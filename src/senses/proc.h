@@ -33,6 +33,7 @@ struct proc_stat {
         uint32_t ppid;             /* 0: none, or outside this pid namespace */
         uint32_t pgrp;
         uint32_t session;
+        bool kernel_thread;
         uint32_t n_threads;
         uint64_t start_ticks; /* since boot, 1/100 s */
 };

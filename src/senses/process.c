@@ -10,11 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/mask.h"
 #include "senses/proc.h"
+#include "senses/script.h"
 
 enum {
         ENVIRON_MAX = 1024 * 1024,   /* what lies further back is not looked at; a shell's is 4 KiB */
@@ -127,6 +129,23 @@ static void collect_cgroup(const struct process_source *src, int pid_fd, struct 
         }
 }
 
+/* The script, where an interpreter runs one: the file, as the process's own folders have it. */
+static void collect_script(int pid_fd, struct eyes_process *p)
+{
+        char path[512], name[600];
+        struct statx st;
+
+        if (!p->exe_known ||
+            script_of_command(p->exe_path, p->cmdline, p->n_cmdline, path, sizeof(path)) != SCRIPT_FILE)
+                return;
+        (void) snprintf(name, sizeof(name), "%s/%s", path[0] == '/' ? "root" : "cwd", path);
+        if (statx(pid_fd, name, AT_STATX_DONT_SYNC, STATX_INO | STATX_TYPE, &st) < 0 || !S_ISREG(st.stx_mode))
+                return;
+        p->script_known = true;
+        p->script_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+        p->script_inode = st.stx_ino;
+}
+
 static bool token_is_wellformed(const char *token)
 {
         for (; *token; token++)
@@ -163,7 +182,7 @@ static void collect_ancestors(const struct process_source *src, struct eyes_proc
                         return;
                 if (st.pid != pid || st.start_ticks > child_start)
                         return;
-                p->ancestors[p->n_ancestors++] = (struct eyes_ancestor){ pid, st.start_ticks };
+                p->ancestors[p->n_ancestors++] = (struct eyes_ancestor){ .pid = pid, .start_ticks = st.start_ticks };
                 child_start = st.start_ticks;
                 pid = st.ppid;
         }
@@ -179,6 +198,7 @@ static void collect_facts(const struct process_source *src, int pid_fd, const st
         p->start_ticks = st->start_ticks;
         p->ppid = st->ppid;
         p->sid = st->session;
+        p->kernel_thread = st->kernel_thread;
         memcpy(p->comm, st->comm, sizeof(p->comm));
         if (proc_read_status(pid_fd, &status) == 0 && status.uid_known) {
                 p->uid_known = true;
@@ -188,6 +208,7 @@ static void collect_facts(const struct process_source *src, int pid_fd, const st
         collect_cgroup(src, pid_fd, p);
         if (proc_read(pid_fd, "cmdline", p->cmdline, sizeof(p->cmdline), &n, &p->cmdline_cut) == 0)
                 p->n_cmdline = (uint32_t) n;
+        collect_script(pid_fd, p);
         (void) mask_arguments(p->cmdline, p->n_cmdline); /* before anybody sees it: nothing else here reads one */
         collect_token(pid_fd, p);
         collect_ancestors(src, p);

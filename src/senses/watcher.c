@@ -32,7 +32,8 @@ static bool hello_differs(const struct eyes_hello *a, const struct eyes_hello *b
 {
         return a->version != b->version || a->driver_state != b->driver_state || a->rc != b->rc ||
                strcmp(a->driver_version, b->driver_version) != 0 || strcmp(a->boot_id, b->boot_id) != 0 ||
-               a->host_pids != b->host_pids || a->n_devices != b->n_devices || a->n_hidden != b->n_hidden;
+               a->host_pids != b->host_pids || a->n_devices != b->n_devices || a->n_hidden != b->n_hidden ||
+               a->events != b->events || a->events_errno != b->events_errno;
 }
 
 static void say_hello(struct watcher *w)
@@ -47,6 +48,8 @@ static void say_hello(struct watcher *w)
         m->host_pids = w->source.host_pids;
         m->n_devices = w->n_devices;
         m->n_hidden = w->n_hidden;
+        m->events = w->descent ? w->descent->events : EYES_EVENTS_NONE;
+        m->events_errno = w->descent ? w->descent->events_errno : 0;
         if (!hello_differs(m, &w->told))
                 return;
         w->told = *m;
@@ -293,6 +296,8 @@ static void meet_process(struct watcher *w, struct eyes_row *row, uint64_t list_
                 return;
         }
         row->start_ticks = facts->start_ticks;
+        if (w->descent)
+                descent_trace(w->descent, facts, now_ms);
         say(w, pidfd);
 }
 
@@ -450,6 +455,7 @@ int watcher_init(struct watcher *w, const struct gpu_ops *ops, void *gpu, const 
         w->send = send;
         w->send_ctx = send_ctx;
         w->send_error = 0;
+        w->descent = NULL;
         w->n_devices = 0;
         w->n_hidden = 0;
         w->n_requests = 0;
@@ -472,6 +478,12 @@ void watcher_fini(struct watcher *w)
 {
         w->ops->stop(w->gpu);
         process_table_fini(&w->table);
+}
+
+void watcher_descent(struct watcher *w, struct descent *descent, uint64_t now_ms)
+{
+        w->descent = descent;
+        descent_begin(descent, &w->source, now_ms);
 }
 
 int watcher_hello(struct watcher *w, uint64_t now_ms)
@@ -521,6 +533,8 @@ int watcher_turn(struct watcher *w, uint64_t now_ms)
         struct process_entry gone;
         bool all = now_ms >= w->next_look_ms;
 
+        if (w->descent)
+                descent_turn(w->descent, now_ms);
         while (process_table_take_exited(&w->table, &gone)) {
                 struct eyes_exited *m = &new_message(w, EYES_EXITED)->exited;
 
@@ -550,5 +564,8 @@ int watcher_timeout_ms(const struct watcher *w, uint64_t now_ms)
                 due_ms = u64_min(due_ms, w->next_start_ms);
         if (w->n_requests > 0)
                 return 0;
+        int descent_ms = w->descent ? descent_timeout_ms(w->descent, now_ms) : -1;
+        if (descent_ms >= 0)
+                due_ms = u64_min(due_ms, now_ms + (uint64_t) descent_ms);
         return (int) u64_min(u64_sub0(due_ms, now_ms), INT_MAX);
 }

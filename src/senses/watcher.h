@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "senses/descent.h"
 #include "senses/gpu.h"
 #include "senses/process.h"
 #include "senses/process_table.h"
@@ -55,6 +56,8 @@ struct watcher {
         void *gpu;
         struct process_source source;
         struct process_table table;
+        struct descent
+                *descent; /* who descends from whom, where parents are gone; NULL: /proc alone says. The caller's */
         watcher_send_fn send;
         void *send_ctx;
         int send_error; /* negative errno once the brain is gone */
@@ -83,6 +86,8 @@ struct watcher {
 int watcher_init(struct watcher *w, const struct gpu_ops *ops, void *gpu, const char *proc_root, size_t max_processes,
                  watcher_send_fn send, void *send_ctx, struct error *err);
 void watcher_fini(struct watcher *w);
+/* Before watcher_hello(); begins with who lives now. */
+void watcher_descent(struct watcher *w, struct descent *descent, uint64_t now_ms);
 
 /* Initialise the driver and say HELLO and DEVICEs; call once, when the brain has said hello. */
 int watcher_hello(struct watcher *w, uint64_t now_ms);

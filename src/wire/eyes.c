@@ -116,6 +116,10 @@ static void code_hello(struct codec *c, struct eyes_hello *m)
         code_bool(c, &m->host_pids);
         code_u32(c, "n_devices", &m->n_devices, 0, EYES_DEVICES_MAX);
         code_u32(c, "n_hidden", &m->n_hidden, 0, EYES_DEVICES_MAX);
+        code_enum(c, "events", &m->events, EYES_EVENTS_N);
+        code_i32(c, &m->events_errno);
+        require(c, "events_errno",
+                m->events_errno == 0 || m->events == EYES_EVENTS_REFUSED || m->events == EYES_EVENTS_MISSING);
 }
 
 static void code_device(struct codec *c, struct eyes_device *m)
@@ -184,6 +188,10 @@ static void code_process(struct codec *c, struct eyes_process *m)
         code_u64(c, "exe_dev", &m->exe_dev, 0, UINT64_MAX);
         code_u64(c, "exe_inode", &m->exe_inode, 0, UINT64_MAX);
         require(c, "exe_known", m->exe_known || (!m->exe_deleted && !m->exe_path[0] && !m->exe_dev && !m->exe_inode));
+        code_bool(c, &m->kernel_thread);
+        code_bool(c, &m->script_known);
+        code_u64(c, "script_dev", &m->script_dev, 0, m->script_known ? UINT64_MAX : 0);
+        code_u64(c, "script_inode", &m->script_inode, 0, m->script_known ? UINT64_MAX : 0);
         code_bool(c, &m->cgroup_known);
         code_text(c, "cgroup_path", m->cgroup_path, sizeof(m->cgroup_path), true);
         require(c, "cgroup_path", m->cgroup_known == (m->cgroup_path[0] == '/'));
@@ -201,6 +209,8 @@ static void code_process(struct codec *c, struct eyes_process *m)
         for (uint32_t i = 0; i < m->n_ancestors && !codec_failed(c); i++) {
                 code_pid(c, "ancestors.pid", &m->ancestors[i].pid, 1);
                 code_u64(c, "ancestors.start_ticks", &m->ancestors[i].start_ticks, 0, UINT64_MAX);
+                code_u32(c, "ancestors.slack_ticks", &m->ancestors[i].slack_ticks, 0, UINT32_MAX);
+                code_enum(c, "ancestors.link", &m->ancestors[i].link, EYES_KINSHIP_N);
         }
 }
 
@@ -382,6 +392,16 @@ const char *eyes_error_name(enum eyes_error error)
                 [EYES_ERROR_OTHER] = "other",
         };
         return NAME_OR_UNKNOWN(names, error);
+}
+
+const char *eyes_events_name(enum eyes_events events)
+{
+        static const char *const names[EYES_EVENTS_N] = {
+                [EYES_EVENTS_NONE] = "none",       [EYES_EVENTS_TOLD] = "told",
+                [EYES_EVENTS_REFUSED] = "refused", [EYES_EVENTS_NAMESPACE] = "namespace",
+                [EYES_EVENTS_MISSING] = "missing",
+        };
+        return NAME_OR_UNKNOWN(names, events);
 }
 
 const char *eyes_alarm_kind_name(enum eyes_alarm_kind kind)

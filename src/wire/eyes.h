@@ -40,7 +40,7 @@
 #include <stdint.h>
 #include "base/error.h"
 
-enum { EYES_VERSION = 1 };
+enum { EYES_VERSION = 2 };
 
 enum {
         EYES_MESSAGE_MAX = 64 * 1024, /* fits a default socket buffer three times */
@@ -100,6 +100,26 @@ enum eyes_device_state {
         EYES_DEVICE_STATE_N,
 };
 
+/* Does the kernel tell of processes as they come and go? Without it, who leaves parents behind is traced by less. */
+enum eyes_events {
+        EYES_EVENTS_NONE, /* not asked for */
+        EYES_EVENTS_TOLD,
+        EYES_EVENTS_REFUSED,   /* EPERM: before Linux 6.6 it needs CAP_NET_ADMIN */
+        EYES_EVENTS_NAMESPACE, /* asked, and not answered: it tells only who is in the first user and pid namespace */
+        EYES_EVENTS_MISSING,   /* this kernel, or a filter, has no such socket: the errno says which */
+        EYES_EVENTS_N,
+};
+
+/* How the step to an ancestor is known; the core has the same (model/process.h), in this order. */
+enum eyes_kinship {
+        EYES_KINSHIP_PARENT,
+        EYES_KINSHIP_EVENT,
+        EYES_KINSHIP_ACCOUNTED,
+        EYES_KINSHIP_TOKEN, /* never the eyes' own finding */
+        EYES_KINSHIP_SESSION,
+        EYES_KINSHIP_N,
+};
+
 enum eyes_error {
         EYES_ERROR_NONE,
         EYES_ERROR_NOT_SUPPORTED,
@@ -154,6 +174,8 @@ struct eyes_hello {
         bool host_pids;     /* false: in a pid namespace; holders may be invisible, never enforce (F19) */
         uint32_t n_devices; /* each has a DEVICE: it follows, or came earlier and has not changed */
         uint32_t n_hidden;  /* devices the driver counts but lets nobody open here (NVML 4, 17): no uuid */
+        enum eyes_events events;
+        int32_t events_errno; /* of REFUSED and MISSING, else 0 */
 };
 
 struct eyes_device {
@@ -202,6 +224,8 @@ struct eyes_reading {
 struct eyes_ancestor {
         uint32_t pid;
         uint64_t start_ticks;
+        uint32_t slack_ticks; /* it started up to so much later: it is gone, and the kernel kept no more; 0 = known */
+        uint8_t link;         /* enum eyes_kinship: how the step to it, from whom stands before, is known */
 };
 
 /* Identity = (boot id, pid, start_ticks). */
@@ -218,6 +242,10 @@ struct eyes_process {
         char exe_path[EYES_PATH_SIZE];
         uint64_t exe_dev;
         uint64_t exe_inode;
+        bool kernel_thread;
+        bool script_known; /* an interpreter, and the file that its command line names as the script */
+        uint64_t script_dev;
+        uint64_t script_inode;
         bool cgroup_known;
         char cgroup_path[EYES_PATH_SIZE]; /* the v2 line, "/user.slice/…" */
         bool cgroup_id_known;
@@ -226,7 +254,7 @@ struct eyes_process {
         uint32_t n_cmdline;             /* 0: none (kernel thread, zombie) or not readable */
         char cmdline[EYES_CMDLINE_MAX]; /* NULs kept, not terminated */
         char token[EYES_TOKEN_SIZE];    /* LESSOR_TOKEN of its environment; "" = none, not readable, or not a token */
-        uint32_t n_ancestors;           /* parent first; shorter where the chain could not be followed */
+        uint32_t n_ancestors;           /* nearest first; shorter where the chain could not be followed */
         struct eyes_ancestor ancestors[EYES_ANCESTORS_MAX];
 };
 
@@ -273,6 +301,7 @@ const char *eyes_kind_name(enum eyes_kind kind);
 const char *eyes_driver_state_name(enum eyes_driver_state state);
 const char *eyes_device_state_name(enum eyes_device_state state);
 const char *eyes_error_name(enum eyes_error error);
+const char *eyes_events_name(enum eyes_events events);
 const char *eyes_alarm_kind_name(enum eyes_alarm_kind kind);
 
 /* There is no process list for us on this driver, and there will be none: the device's own figure is all there is. */

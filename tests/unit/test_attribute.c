@@ -269,6 +269,91 @@ static void cgroup_named_by_another_user_takes_no_memory_of_its_owner(void **sta
         scene_end(&s);
 }
 
+/* As the eyes tell of it: whose token it carries, and whom it descends from. */
+static void tell(struct scene *s, uint32_t pid, uint32_t uid, uint64_t token_id, struct identity ancestor, uint8_t link)
+{
+        struct input input = { .kind = INPUT_PROCESS };
+
+        input.process.identity = (struct identity){ pid, 1000 + pid };
+        input.process.uid = uid;
+        input.process.token_id = token_id;
+        input.process.n_ancestors = ancestor.pid ? 1 : 0;
+        input.process.ancestors[0] = ancestor;
+        input.process.links[0] = link;
+        scene_step(s, &input);
+        s->rows[s->n_rows++] = (struct scene_row){ input.process.identity, GiB(1), 0, ROW_USED_KNOWN | ROW_COMPUTE };
+        scene_look(s);
+}
+
+static const struct process *process_told(struct scene *s, uint32_t pid)
+{
+        return world_process_find(s->world, (struct identity){ pid, 1000 + pid });
+}
+
+static void S09_stolen_token_stays_a_strangers(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(10) });
+
+        tell(&s, 7001, 1000, a, (struct identity){ 1, 1 }, LINK_PARENT); /* the same user, and no child of it */
+        tell(&s, 7002, 1001, a, (struct identity){ 1, 1 }, LINK_PARENT); /* another one's */
+        tell(&s, 7003, 1000, a, (struct identity){ 0 }, LINK_PARENT);    /* nothing is known of its parents */
+        for (uint32_t pid = 7001; pid <= 7003; pid++) {
+                assert_true(ref_is_none(process_told(&s, pid)->lease));
+                assert_int_equal(process_told(&s, pid)->attributed_by, ATTRIBUTED_NOT);
+        }
+        assert_int_equal(scene_count_rule(&s, 0, 0, RULE_STRANGER_SEEN), 3);
+        assert_bytes(used_by(&s, a), 0);
+        scene_end(&s);
+}
+
+static void token_chooses_among_leases_that_descent_proves(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(10) });
+        uint32_t shell = scene_owner(&s, a);
+        uint64_t b = scene_request(&s, (struct ask){ .bytes = GiB(2), .pid = shell });
+        struct identity root = scene_lease(&s, a)->binding.owner;
+
+        tell(&s, 7001, 1000, b, root, LINK_EVENT);
+        assert_true(world_lease_get(s.world, process_told(&s, 7001)->lease) == scene_lease(&s, b));
+        assert_int_equal(process_told(&s, 7001)->attributed_by, ATTRIBUTED_TOKEN);
+        tell(&s, 7002, 1000, 0, root, LINK_SESSION); /* else the emptiest */
+        assert_true(world_lease_get(s.world, process_told(&s, 7002)->lease) == scene_lease(&s, a));
+        assert_int_equal(process_told(&s, 7002)->attributed_by, ATTRIBUTED_ANCESTOR);
+        tell(&s, 7003, 1001, b, root,
+             LINK_PARENT); /* a set-uid child: the descent counts, the token of another user does not */
+        assert_true(world_lease_get(s.world, process_told(&s, 7003)->lease) == scene_lease(&s, a));
+        scene_end(&s);
+}
+
+static void evidence_of_before_is_kept_when_less_can_be_seen_now(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(10) });
+        struct identity root = scene_lease(&s, a)->binding.owner;
+
+        tell(&s, 7001, 1000, 0, root, LINK_EVENT);
+        struct input again = { .kind = INPUT_PROCESS };
+        again.process.identity = (struct identity){ 7001, 8001 };
+        again.process.uid = 1000;
+        scene_step(&s, &again); /* new eyes: its parents are gone */
+        assert_int_equal(process_told(&s, 7001)->n_ancestors, 1);
+        assert_int_equal(process_told(&s, 7001)->links[0], LINK_EVENT);
+        assert_true(world_lease_get(s.world, process_told(&s, 7001)->lease) == scene_lease(&s, a));
+        assert_int_equal(process_told(&s, 7001)->attributed_by, ATTRIBUTED_ANCESTOR);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -281,6 +366,9 @@ int main(void)
                 cmocka_unit_test(child_with_a_lease_of_its_own_has_its_memory_under_that),
                 cmocka_unit_test(second_worker_fills_the_second_lease_whatever_its_pid),
                 cmocka_unit_test(cgroup_named_by_another_user_takes_no_memory_of_its_owner),
+                cmocka_unit_test(S09_stolen_token_stays_a_strangers),
+                cmocka_unit_test(token_chooses_among_leases_that_descent_proves),
+                cmocka_unit_test(evidence_of_before_is_kept_when_less_can_be_seen_now),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

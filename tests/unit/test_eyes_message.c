@@ -33,6 +33,8 @@ static void sample(enum eyes_kind kind, struct eyes_message *m)
                                                 .host_pids = true,
                                                 .n_devices = 2,
                                                 .n_hidden = 1,
+                                                .events = EYES_EVENTS_REFUSED,
+                                                .events_errno = 1,
                                                 .boot_id = "b7f2b1f2-9d5e-4d8c-a0d6-2f6f8b6f1a2b" };
                 break;
         case EYES_DEVICE:
@@ -70,7 +72,12 @@ static void sample(enum eyes_kind kind, struct eyes_message *m)
                                                     .cmdline = "py\0-c\0",
                                                     .token = "t0k3n",
                                                     .n_ancestors = 2,
-                                                    .ancestors = { { 17, 16 }, { 1, 2 } } };
+                                                    .kernel_thread = true,
+                                                    .script_known = true,
+                                                    .script_dev = 6,
+                                                    .script_inode = 78,
+                                                    .ancestors = { { 17, 16, 0, EYES_KINSHIP_EVENT },
+                                                                   { 1, 2, 200, EYES_KINSHIP_SESSION } } };
                 break;
         case EYES_READING:
                 m->reading = (struct eyes_reading){ .uuid = "GPU-3f1c",
@@ -190,7 +197,7 @@ static void message_of_another_version_is_named_as_such(void **state)
         size_t n = encoded(&msg);
         buf[0] = EYES_VERSION + 1;
         assert_int_equal(eyes_decode(buf, n, &back, &err), -EPROTONOSUPPORT);
-        assert_non_null(strstr(err.msg, "version 2"));
+        assert_non_null(strstr(err.msg, "version 3"));
 }
 
 static void oversize_message_is_refused_unread(void **state)
@@ -226,7 +233,7 @@ static void process_with_the_longest_of_everything_fits(void **state)
         p->n_cmdline = EYES_CMDLINE_MAX;
         p->n_ancestors = EYES_ANCESTORS_MAX;
         for (uint32_t i = 0; i < EYES_ANCESTORS_MAX; i++)
-                p->ancestors[i] = (struct eyes_ancestor){ i + 1, UINT64_MAX };
+                p->ancestors[i] = (struct eyes_ancestor){ i + 1, UINT64_MAX, UINT32_MAX, EYES_KINSHIP_SESSION };
         size_t n = encoded(&msg);
         assert_int_equal(eyes_decode(buf, n, &back, NULL), 0);
         assert_memory_equal(&back, &msg, sizeof(msg));
@@ -279,6 +286,18 @@ static void break_process_cmdline(struct eyes_message *m)
 static void break_process_ancestors(struct eyes_message *m)
 {
         m->process.n_ancestors = EYES_ANCESTORS_MAX + 1;
+}
+static void break_process_link(struct eyes_message *m)
+{
+        m->process.ancestors[1].link = EYES_KINSHIP_N;
+}
+static void break_process_script(struct eyes_message *m)
+{
+        m->process.script_known = false;
+}
+static void break_hello_events(struct eyes_message *m)
+{
+        m->hello.events = EYES_EVENTS_TOLD;
 }
 static void break_process_cgroup(struct eyes_message *m)
 {
@@ -343,6 +362,7 @@ static void field_outside_its_range_is_named(void **state)
                 { EYES_READ, break_read_id, "request_id" },
                 { EYES_HELLO, break_hello_devices, "n_devices" },
                 { EYES_HELLO, break_hello_state, "driver_state" },
+                { EYES_HELLO, break_hello_events, "events_errno" },
                 { EYES_DEVICE, break_device_uuid, "uuid" },
                 { EYES_DEVICE, break_device_total, "total_bytes" },
                 { EYES_DEVICE, break_uuid_unterminated, "uuid" },
@@ -350,6 +370,8 @@ static void field_outside_its_range_is_named(void **state)
                 { EYES_PROCESS, break_process_pid_high, "pid" },
                 { EYES_PROCESS, break_process_cmdline, "n_cmdline" },
                 { EYES_PROCESS, break_process_ancestors, "n_ancestors" },
+                { EYES_PROCESS, break_process_link, "ancestors.link" },
+                { EYES_PROCESS, break_process_script, "script_dev" },
                 { EYES_PROCESS, break_process_cgroup, "cgroup_path" },
                 { EYES_PROCESS, break_process_exe, "exe_known" },
                 { EYES_READING, break_reading_used, "used_bytes" },

@@ -131,13 +131,15 @@ static int take_messages(struct watcher *w, int sock, uint64_t now_ms)
 /* Until the brain is gone (-EPIPE) or something failed, which is logged where it happened. */
 static int run(struct watcher *w, int sock)
 {
-        struct pollfd fds[2] = {
+        struct pollfd fds[3] = {
                 { .fd = sock, .events = POLLIN },
                 { .fd = w->table.epoll_fd, .events = POLLIN },
+                { .events = POLLIN },
         };
 
         for (;;) {
-                int n = poll(fds, 2, watcher_timeout_ms(w, clock_now_ms()));
+                fds[2].fd = descent_poll_fd(w->descent, clock_now_ms());
+                int n = poll(fds, 3, watcher_timeout_ms(w, clock_now_ms()));
                 if (n < 0 && errno != EINTR) {
                         log_error("error=\"poll: %s\"", strerror(errno));
                         return -EIO;
@@ -252,6 +254,7 @@ int main(int argc, char **argv)
         static struct watcher watcher;
         static struct nvml nvml;
         static struct eyes_message hello;
+        static struct descent descent;
         struct error err = { 0 };
         int sock = -1;
 
@@ -261,6 +264,8 @@ int main(int argc, char **argv)
         /* The socket's end ends this program; while a driver call hangs, only the kernel can: no pile of orphans (F22). */
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void) signal(SIGPIPE, SIG_IGN);
+        descent_listen(
+                &descent); /* what the kernel tells everybody, or who has a capability for it: asked while we may have it */
         if (give_up_rights() < 0)
                 return EXIT_FAILURE;
 
@@ -279,6 +284,7 @@ int main(int argc, char **argv)
                 log_error("error=\"%s\"", err.msg);
                 return EXIT_FAILURE;
         }
+        watcher_descent(&watcher, &descent, clock_now_ms());
         r = watcher_hello(&watcher, clock_now_ms());
         log_info("driver=%s version=\"%s\" devices=%u hidden=%u words=\"%s\"",
                  eyes_driver_state_name(watcher.driver.state), watcher.driver.version, watcher.n_devices,
@@ -286,5 +292,6 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = run(&watcher, sock);
         watcher_fini(&watcher);
+        descent_fini(&descent);
         return r == -EPIPE ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include "model/lease.h"
 #include "programs/lessord/eyes_facts.h"
 
 static uint8_t health_of(enum eyes_device_state state)
@@ -50,11 +51,11 @@ void eyes_facts_lost_device(const struct device *known, struct device_facts *ret
 }
 
 /* Both in one number: the same for the same file, and never 0. */
-static uint64_t program_of(const struct eyes_process *in)
+static uint64_t file_number(bool known, uint64_t dev, uint64_t inode)
 {
-        uint64_t v = in->exe_dev * UINT64_C(0x9e3779b97f4a7c15) ^ in->exe_inode;
+        uint64_t v = dev * UINT64_C(0x9e3779b97f4a7c15) ^ inode;
 
-        return in->exe_known ? (v ? v : 1) : 0;
+        return known ? (v ? v : 1) : 0;
 }
 
 /* What shows in the facts alone; programs that are never targets are known by their files. */
@@ -64,8 +65,14 @@ static uint8_t guard_of(const struct eyes_process *in, bool host_pids)
                 return GUARD_FOREIGN;
         if (in->pid == 1)
                 return GUARD_INIT;
+        if (in->kernel_thread)
+                return GUARD_KERNEL;
         return in->uid_known && in->exe_known ? GUARD_NONE : GUARD_UNSEEN;
 }
+
+_Static_assert((int) EYES_KINSHIP_N == (int) LINK_N && (int) EYES_KINSHIP_SESSION == (int) LINK_SESSION &&
+                       (int) EYES_KINSHIP_ACCOUNTED == (int) LINK_ACCOUNTED,
+               "the eyes and the core count kinds of evidence alike");
 
 void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret)
 {
@@ -74,13 +81,88 @@ void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct pr
                 .uid = in->uid_known ? in->uid : UINT32_MAX,
                 .ppid = in->ppid,
                 .cgroup_id = in->cgroup_id_known ? in->cgroup_id : 0,
-                .program = program_of(in),
+                .program = file_number(in->exe_known, in->exe_dev, in->exe_inode),
+                .script = file_number(in->script_known, in->script_dev, in->script_inode),
                 .guard = guard_of(in, host_pids),
         };
-        for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++)
+        for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++) {
+                ret->links[i] = in->ancestors[i].link;
                 ret->ancestors[ret->n_ancestors++] =
                         (struct identity){ in->ancestors[i].pid, in->ancestors[i].start_ticks };
+        }
         memcpy(ret->comm, in->comm, strnlen(in->comm, sizeof(ret->comm) - 1)); /* any bytes, cut */
+}
+
+/* "L12-…" → 12; 0: it names no lease. */
+static uint64_t lease_of_token(const char *token)
+{
+        char id[LEASE_ID_TEXT_MAX];
+        uint64_t lease_id = 0;
+        size_t n = strcspn(token, "-");
+
+        if (token[n] != '-' || n >= sizeof(id))
+                return 0;
+        memcpy(id, token, n);
+        id[n] = '\0';
+        return lease_id_parse(id, &lease_id) ? lease_id : 0;
+}
+
+static bool is_possible(const struct eyes_ancestor *ancestor, struct identity id)
+{
+        return id.pid == ancestor->pid && id.start_ticks >= ancestor->start_ticks &&
+               id.start_ticks - ancestor->start_ticks <= ancestor->slack_ticks;
+}
+
+/* Which processes that leases are bound to can this be? */
+struct possible {
+        struct identity one; /* the first */
+        bool several;
+        struct identity of_token; /* the token's lease's; pid 0 = none */
+};
+
+static void add_possible(struct possible *p, struct identity id, bool of_token)
+{
+        if (p->one.pid != 0 && !identity_equal(p->one, id))
+                p->several = true;
+        if (p->one.pid == 0)
+                p->one = id;
+        if (of_token)
+                p->of_token = id;
+}
+
+static struct possible possible_of(const struct world *w, const struct eyes_ancestor *ancestor, uint64_t token_id,
+                                   uint32_t uid)
+{
+        struct possible p = { 0 };
+
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                const struct lease *lease = &w->leases[i];
+                if (w->lease_ids[i] == 0)
+                        continue;
+                bool of_token = lease->id == token_id && lease->uid == uid;
+                if (is_possible(ancestor, lease->binding.root))
+                        add_possible(&p, lease->binding.root, of_token);
+                if (is_possible(ancestor, lease->binding.owner))
+                        add_possible(&p, lease->binding.owner, of_token);
+        }
+        return p;
+}
+
+void eyes_facts_settle(const struct eyes_process *in, const struct world *w, struct process *process)
+{
+        process->token_id = lease_of_token(in->token);
+        for (uint32_t i = 0; i < process->n_ancestors; i++) {
+                const struct eyes_ancestor *ancestor = &in->ancestors[i];
+                if (ancestor->slack_ticks == 0)
+                        continue;
+                struct possible p = possible_of(w, ancestor, process->token_id, process->uid);
+                if (p.several && p.of_token.pid != 0) {
+                        process->ancestors[i] = p.of_token;
+                        process->links[i] = LINK_TOKEN;
+                } else if (p.one.pid != 0 && !p.several) {
+                        process->ancestors[i] = p.one;
+                }
+        }
 }
 
 static uint32_t flags_of(uint32_t flags)

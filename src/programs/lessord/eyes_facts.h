@@ -2,6 +2,7 @@
 #pragma once
 /* What the eyes say → what the core is told. Pure; nothing here trusts a length or a text. */
 #include "model/input.h"
+#include "model/world.h"
 #include "wire/eyes.h"
 
 void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret);
@@ -9,5 +10,11 @@ void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret);
 void eyes_facts_lost_device(const struct device *known, struct device_facts *ret);
 /* @host_pids: the eyes see the host's numbers. */
 void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret);
+/*
+ * Whose descent it is, as far as that is known only to some ticks: an ancestor that is gone is the process that a lease is bound
+ * to, where one with that number started then, and is no other one's. Where several leases' are possible, the one that the
+ * token names is meant (LINK_TOKEN); it names nobody who is not possible (S10).
+ */
+void eyes_facts_settle(const struct eyes_process *in, const struct world *world, struct process *process);
 /* @rows: room for ROWS_MAX; ret->rows points at it. taken_ms stays CLOCK_MONOTONIC. */
 void eyes_facts_reading(const struct eyes_reading *in, struct occupancy *rows, struct reading *ret);
