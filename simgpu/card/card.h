@@ -60,7 +60,10 @@ struct card_use {
         _Atomic uint64_t managed_bytes; /* used, but never listed */
         _Atomic uint64_t parked_bytes;  /* moved to host memory by a checkpoint */
         _Atomic uint32_t contexts;
-        uint32_t reserved;
+        _Atomic uint32_t shown;         /* a driver call has listed it here; written by who looks */
+        _Atomic uint64_t worked_us;     /* when it last did something there, since 1970; 0 = never */
+        _Atomic uint32_t worked_sm;     /* percent of that: kernels … */
+        _Atomic uint32_t worked_memory; /* … and copies */
 };
 
 enum card_state { CARD_RUNNING, CARD_LOCKED, CARD_CHECKPOINTED, CARD_FAILED };
@@ -80,6 +83,7 @@ struct card_proc {
         uint64_t
                 pid_namespace; /* whose numbers pid and helper_tid are; only lookers in there can tell life from death */
         uint32_t restored;     /* ever restored: drivers are known to hang when such a one is killed */
+        _Atomic uint32_t work_percent; /* `simgpu work`: it computes all the time */
         struct card_use use[CARD_DEVICES_MAX];
 };
 

@@ -11,7 +11,8 @@
         X(LOCK_BEGIN, "lock-begin") X(LOCK_END, "lock-end") X(CHECKPOINT_BEGIN, "checkpoint-begin") \
         X(CHECKPOINT_END, "checkpoint-end") X(RESTORE_BEGIN, "restore-begin") X(RESTORE_END, "restore-end") \
         X(UNLOCK_BEGIN, "unlock-begin") X(UNLOCK_END, "unlock-end") X(PARK, "park") X(UNPARK, "unpark") \
-        X(FAULT, "fault") X(FAULT_CLEAR, "fault-clear") X(EVENT, "event") X(UNLOAD, "unload")
+        X(FAULT, "fault") X(FAULT_CLEAR, "fault-clear") X(EVENT, "event") X(UNLOAD, "unload") \
+        X(LISTED, "listed")
 /* clang-format on */
 
 enum trace_kind {

@@ -64,4 +64,5 @@ int verb_hog(int argc, char **argv);
 int verb_show(int argc, char **argv);
 int verb_fault(int argc, char **argv);
 int verb_trace(int argc, char **argv);
+int verb_work(int argc, char **argv);
 int verb_destroy(int argc, char **argv);

@@ -14,6 +14,8 @@ const struct cli_verb cli_verbs[] = {
         { "fault", "KIND [args] [options] | clear [KIND] | list | xid N",
           "make the card lie; simgpu fault list tells the kinds", verb_fault },
         { "trace", "[--file F] [--follow] [--json]", "print what happened on the card", verb_trace },
+        { "work", "PID PERCENT [--file F]", "let a process compute all the time, as utilisation tells; 0 ends it",
+          verb_work },
         { "destroy", "[--file F]", "remove the card", verb_destroy },
         { NULL, NULL, NULL, NULL },
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "card/work.h"
 #include "cuda/alloc.h"
 #include "cuda/context.h"
 
@@ -29,6 +30,7 @@ static CUresult put(CUdeviceptr to, const void *from, size_t n)
                 return CUDA_OK;
         if (!context_current())
                 return CUDA_INVALID_CONTEXT;
+        work_note(cuda.proc, context_current()->device, WORK_COPY);
         if (!from || !place(to, n, &at))
                 return CUDA_INVALID_VALUE;
         for (size_t done = 0; done < n;) {
@@ -47,6 +49,7 @@ static CUresult get(void *to, CUdeviceptr from, size_t n)
                 return CUDA_OK;
         if (!context_current())
                 return CUDA_INVALID_CONTEXT;
+        work_note(cuda.proc, context_current()->device, WORK_COPY);
         if (!to || !place(from, n, &at))
                 return CUDA_INVALID_VALUE;
         for (size_t done = 0; done < n;) {

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "card/work.h"
+#include "cuda/context.h"
+
 /* Each name speaks once per process; the table is small because a program that needs many unknown names won't get far. */
 #define SAID_MAX 256
 
@@ -29,8 +32,10 @@ static bool is_first(const char *name)
 CUresult stub_answer(const char *name)
 {
         bool strict = getenv("SIMGPU_STRICT") && strcmp(getenv("SIMGPU_STRICT"), "1") == 0;
-        bool is_work = strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cuModuleLoad", 12) == 0 ||
-                       strncmp(name, "cuLibraryLoad", 13) == 0 || strncmp(name, "cuGraphLaunch", 13) == 0;
+        bool is_launch = strncmp(name, "cuLaunch", 8) == 0 || strncmp(name, "cuGraphLaunch", 13) == 0;
+        bool is_work = is_launch || strncmp(name, "cuModuleLoad", 12) == 0 || strncmp(name, "cuLibraryLoad", 13) == 0;
+        if (is_launch && cuda.proc && context_current()) /* refused, but meant: it shows as work */
+                work_note(cuda.proc, context_current()->device, WORK_KERNEL);
         if (is_first(name) || strict)
                 fprintf(stderr,
                         is_work ? "simgpu: %s: this card is simulated: memory is kept, nothing is computed (801)\n"

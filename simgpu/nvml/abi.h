@@ -101,6 +101,12 @@ typedef struct {
 } nvmlProcessUtilization_t;
 SIZE_IS(nvmlProcessUtilization_t, 32);
 typedef struct {
+        uint64_t at_us;
+        uint32_t pid, sm, memory, encoder, decoder, jpeg, ofa;
+} nvmlProcessUtilizationInfo_t;
+SIZE_IS(nvmlProcessUtilizationInfo_t, 40);
+FIELD_AT(nvmlProcessUtilizationInfo_t, sm, 12);
+typedef struct {
         uint32_t version, n;
         uint64_t last_seen_us;
         void *procs;

@@ -11,6 +11,8 @@
 #include "card/fault.h"
 #include "card/memory.h"
 #include "card/proc.h"
+#include "card/trace.h"
+#include "card/work.h"
 #include "nvml/state.h"
 
 #define ROWS_MAX (CARD_PROCS_MAX + CARD_FAULTS_MAX)
@@ -43,6 +45,21 @@ static uint64_t shown_bytes(const struct listing *row)
         return row->known ? row->bytes : UINT64_MAX;
 }
 
+/* The first call that shows a process leaves that moment in the trace. */
+static void note_shown(uint32_t index, const struct listing *rows, unsigned n)
+{
+        uint32_t high = atomic_load(&nvml.card.file->procs_high);
+        for (uint32_t i = 0; i < high && i < CARD_PROCS_MAX; i++) {
+                struct card_proc *p = &nvml.card.file->proc[i];
+                uint32_t pid = atomic_load(&p->pid);
+                if (pid == 0 || atomic_load(&p->use[index].shown))
+                        continue;
+                for (unsigned r = 0; r < n; r++)
+                        if (rows[r].pid == pid && atomic_exchange(&p->use[index].shown, 1) == 0)
+                                trace_add(&nvml.card, TRACE_LISTED, pid, (int32_t) index, 0, rows[r].bytes);
+        }
+}
+
 /* @stride 16, 24 or 32 bytes a row */
 static nvmlReturn_t list(uint32_t index, enum list which, unsigned *count, void *infos, size_t stride)
 {
@@ -70,6 +87,7 @@ static nvmlReturn_t list(uint32_t index, enum list which, unsigned *count, void 
                 };
                 memcpy(to, &row, stride);
         }
+        note_shown(index, rows, n);
         free(rows);
         *count = n;
         return NVML_OK;
@@ -143,15 +161,42 @@ NVML(nvmlDeviceGetDecoderUtilization, (nvmlDevice_t handle, unsigned *percent, u
         return coder(percent, period_us);
 }
 
+/* Samples into the caller's array; @give writes one. 6 where there is none: nobody has done anything since. */
+static nvmlReturn_t samples_give(uint32_t index, uint64_t since_us, unsigned *n, void *to, size_t stride,
+                                 void (*give)(void *to, const struct work_sample *s))
+{
+        struct work_sample *samples = calloc(CARD_PROCS_MAX, sizeof *samples);
+        if (!samples)
+                return NVML_UNKNOWN;
+        proc_reap(&nvml.card);
+        unsigned have = work_samples(&nvml.card, index, since_us, samples);
+        nvmlReturn_t rc = have == 0 ? NVML_NOT_FOUND : !to || *n < have ? NVML_INSUFFICIENT_SIZE : NVML_OK;
+        for (unsigned i = 0; rc == NVML_OK && i < have; i++)
+                give((char *) to + i * stride, &samples[i]);
+        free(samples);
+        *n = have;
+        return rc;
+}
+
+static void give_v1(void *to, const struct work_sample *s)
+{
+        *(nvmlProcessUtilization_t *) to =
+                (nvmlProcessUtilization_t){ .pid = s->pid, .at_us = s->at_us, .sm = s->sm, .memory = s->memory };
+}
+
+static void give_info(void *to, const struct work_sample *s)
+{
+        *(nvmlProcessUtilizationInfo_t *) to =
+                (nvmlProcessUtilizationInfo_t){ .at_us = s->at_us, .pid = s->pid, .sm = s->sm, .memory = s->memory };
+}
+
 NVML(nvmlDeviceGetProcessUtilization,
      (nvmlDevice_t handle, nvmlProcessUtilization_t *samples, unsigned *n, uint64_t since_us))
 {
         DEVICE_BEGIN(handle);
-        (void) samples, (void) since_us;
         if (!n)
                 return NVML_INVALID_ARGUMENT;
-        *n = 0;
-        return NVML_NOT_FOUND; /* no samples: what a card says on which nothing runs */
+        return samples_give(index, since_us, n, samples, sizeof(nvmlProcessUtilization_t), give_v1);
 }
 
 NVML(nvmlDeviceGetProcessesUtilizationInfo, (nvmlDevice_t handle, nvmlProcessesUtilization_t *info))
@@ -161,8 +206,8 @@ NVML(nvmlDeviceGetProcessesUtilizationInfo, (nvmlDevice_t handle, nvmlProcessesU
                 return NVML_INVALID_ARGUMENT;
         if (info->version != VERSION_WORD(nvmlProcessesUtilization_t, 1))
                 return NVML_ARGUMENT_VERSION_MISMATCH;
-        info->n = 0;
-        return NVML_NOT_FOUND;
+        return samples_give(index, info->last_seen_us, &info->n, info->procs, sizeof(nvmlProcessUtilizationInfo_t),
+                            give_info);
 }
 
 NVML(nvmlDeviceGetAccountingMode, (nvmlDevice_t handle, unsigned *mode))

@@ -26,6 +26,7 @@ static struct {
         nvmlReturn_t (*event_wait)(nvmlEventSet_t, nvmlEventData_t *, unsigned), (*set_free)(nvmlEventSet_t);
         nvmlReturn_t (*lock_clocks)(nvmlDevice_t, unsigned, unsigned), (*clock)(nvmlDevice_t, unsigned, unsigned *);
         nvmlReturn_t (*utilisation)(nvmlDevice_t, void *, unsigned *, uint64_t), (*fan)(nvmlDevice_t, unsigned *);
+        nvmlReturn_t (*utilisations)(nvmlDevice_t, nvmlProcessesUtilization_t *);
         nvmlReturn_t (*pci)(nvmlDevice_t, nvmlPciInfo_t *), (*uuid)(nvmlDevice_t, char *, unsigned);
 } nv;
 
@@ -52,6 +53,7 @@ static void load(void)
         LOAD(nvml_symbol, nv.lock_clocks, "nvmlDeviceSetGpuLockedClocks");
         LOAD(nvml_symbol, nv.clock, "nvmlDeviceGetClockInfo");
         LOAD(nvml_symbol, nv.utilisation, "nvmlDeviceGetProcessUtilization");
+        LOAD(nvml_symbol, nv.utilisations, "nvmlDeviceGetProcessesUtilizationInfo");
         LOAD(nvml_symbol, nv.fan, "nvmlDeviceGetFanSpeed");
         LOAD(nvml_symbol, nv.pci, "nvmlDeviceGetPciInfo_v3");
         LOAD(nvml_symbol, nv.uuid, "nvmlDeviceGetUUID");
@@ -375,6 +377,53 @@ static void settings_and_unload(void)
         (void) nv.shutdown();
 }
 
+static int work_of(pid_t pid, const char *percent)
+{
+        char text[16], out[64];
+        snprintf(text, sizeof text, "%d", (int) pid);
+        return run(out, sizeof out, (const char *const[]){ simgpu_program(), "work", text, percent, NULL });
+}
+
+/* Who does nothing has no sample; what was seen is not told again; both forms of the call say the same. */
+static void work(void)
+{
+        fresh_card();
+        struct hog idle = hog_start("--alloc", "64M", NULL), busy = hog_start("--alloc", "64M", "--count", NULL);
+        nvmlProcessUtilization_t s[4];
+        nvmlProcessUtilizationInfo_t info[4];
+        unsigned n = 4;
+        nvmlReturn_t rc;
+        ok(WAIT_FOR((n = 4, nv.utilisation(dev, s, &n, 0) == NVML_OK)) && n == 1 && s[0].pid == (uint32_t) busy.pid &&
+                   s[0].memory > 0,
+           "copies show, of the one that made them");
+        n = 0;
+        ok(nv.utilisation(dev, NULL, &n, 0) == NVML_INSUFFICIENT_SIZE && n == 1, "without a buffer: how many");
+        uint64_t seen_us = s[0].at_us;
+        unsigned long count;
+        ok(next_count(&busy, &count) && next_count(&busy, &count), "it goes on");
+        n = 4;
+        ok(nv.utilisation(dev, s, &n, seen_us) == NVML_OK && s[0].at_us > seen_us, "a younger one");
+        hog_kill(&busy);
+        n = 4;
+        ok(nv.utilisation(dev, s, &n, 0) == NVML_NOT_FOUND && n == 0, "nobody works: 6");
+        is((uint64_t) work_of(idle.pid, "70"), 0, "simgpu work");
+        n = 4;
+        ok(nv.utilisation(dev, s, &n, seen_us) == NVML_OK && n == 1 && s[0].pid == (uint32_t) idle.pid && s[0].sm == 70,
+           "70 percent");
+        nvmlProcessesUtilization_t all = { .version = VERSION_WORD(nvmlProcessesUtilization_t, 1),
+                                           .n = 4,
+                                           .procs = info };
+        rc = nv.utilisations(dev, &all);
+        ok(rc == NVML_OK && all.n == 1 && info[0].pid == (uint32_t) idle.pid && info[0].sm == 70, "the newer form");
+        all.version = 1;
+        is((uint64_t) nv.utilisations(dev, &all), NVML_ARGUMENT_VERSION_MISMATCH, "a bare 1 is no version");
+        is((uint64_t) work_of(idle.pid, "0"), 0, "and it rests again");
+        is((uint64_t) work_of(4000000, "10"), 1, "nobody has that pid");
+        n = 4;
+        ok(nv.utilisation(dev, s, &n, 0) == NVML_NOT_FOUND, "from then on 6");
+        hog_kill(&idle);
+}
+
 static void old_drivers(void)
 {
         card_begin("--abi", "old", NULL);
@@ -436,6 +485,7 @@ int main(void)
         hang_and_crash();
         events();
         settings_and_unload();
+        work();
         old_drivers();
         unknown_names();
         return done();
