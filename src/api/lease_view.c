@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include "api/fields.h"
 #include "api/view.h"
+#include "arbiter/idle.h"
 #include "arbiter/learn.h"
 #include "arbiter/queue.h"
 #include "arbiter/rank.h"
@@ -141,6 +142,19 @@ static void add_time(const struct view *v, struct fields *f, const char *key, ui
         fields_text(f, key, world_ms != 0 ? view_time_text(v->host->wall_of_ms(v->host->ctx, world_ms), text) : NULL);
 }
 
+/* That it holds and does nothing: since when, who says so, and what follows. */
+static void add_idle(const struct view *v, struct fields *f, const struct holder *holder)
+{
+        uint64_t since_ms = holder ? idle_since_ms(v->world, holder) : 0, from_ms = 0;
+        bool counts = since_ms != 0 && idle_reclaimable_since_ms(v->world, holder, &from_ms) != 0;
+
+        fields_text(f, "activity", holder_activity_name(holder ? holder->activity : HOLDER_ACTIVITY_UNKNOWN));
+        fields_u64_or_null(f, "idle_ms", since_ms != 0, u64_sub0(v->now_ms, since_ms));
+        fields_text(f, "idle_by", since_ms == 0 ? NULL : holder->tells_idle ? "itself" : "seen");
+        fields_u64_or_null(f, "idle_counts_in_ms", counts || from_ms != 0, u64_sub0(from_ms, v->now_ms));
+        fields_bool(f, "idle_listed", holder && idle_is_listed(v->world, holder));
+}
+
 /* When, and on which terms. */
 static void add_terms(const struct view *v, struct fields *f, const struct lease *l, const struct holder *holder,
                       const struct entry *entry)
@@ -162,8 +176,8 @@ static void add_terms(const struct view *v, struct fields *f, const struct lease
         fields_bool(f, "pinned", pinned);
         fields_u64_or_null(f, "pin_left_ms", pinned && holder->pin_end_ms != 0, pin_left);
         fields_bool(f, "ending", l->ending);
-        fields_u64_or_null(f, "idle_ms", holder && holder->idle_since_ms != 0,
-                           holder ? u64_sub0(v->now_ms, holder->idle_since_ms) : 0);
+        add_idle(v, f, holder);
+        fields_u64_or_null(f, "over_use_ms", l->over_use_since_ms != 0, u64_sub0(v->now_ms, l->over_use_since_ms));
         view_booking(v, f, l);
         view_park(v, f, l);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "arbiter/ceiling.h"
 #include "arbiter/free.h"
+#include "arbiter/idle.h"
 #include "arbiter/reclaim.h"
 #include "arbiter/rank.h"
 #include "base/number.h"
@@ -30,6 +31,21 @@ static const struct {
         { RULE_STUCK, "thaw", "failed" },         { RULE_HELD, "hold", "done" },
 };
 
+/* What leases were warned of; the last one: anything else. */
+static const enum rule warnings[METRICS_WARNINGS_N - 1] = {
+        RULE_OVER_USE,    RULE_STILL_DRAINING, RULE_STILL_ORPHANED, RULE_IDLE_NOTICE,  RULE_IDLE_RECLAIMABLE,
+        RULE_IDLE_LISTED, RULE_SLOT_WARNING,   RULE_SLOT_OVER,      RULE_OTHER_DEVICE,
+};
+
+static void count_warning(struct metrics *m, const struct action *a)
+{
+        size_t i = 0;
+
+        while (i < METRICS_WARNINGS_N - 1 && warnings[i] != a->why.rule)
+                i++;
+        m->warnings[i]++;
+}
+
 static void count_move(struct metrics *m, const struct action *a)
 {
         for (size_t i = 0; i < METRICS_MOVES_N; i++)
@@ -44,6 +60,8 @@ void metrics_count(struct metrics *m, const struct action *a, uint64_t waited_ms
         if (a->kind < ACTION_KIND_N)
                 m->actions[a->kind]++;
         count_move(m, a);
+        if (a->kind == ACTION_WARNING)
+                count_warning(m, a);
         if (a->kind != ACTION_GRANTED)
                 return;
         while (bucket < METRICS_WAITS_N - 1 && waited_ms > wait_bounds[bucket].ms)
@@ -258,6 +276,78 @@ static void write_users(struct strbuf *out, const struct view *v)
         }
 }
 
+/* ---- what holds and does nothing ---- */
+
+struct idle_sum {
+        uint64_t longest_ms, bytes;
+};
+
+/* Of one user on one device. */
+static struct idle_sum idle_of(const struct view *v, uint32_t uid, uint32_t device)
+{
+        const struct world *w = v->world;
+        struct idle_sum sum = { 0 };
+
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                const struct lease *l = &w->leases[i];
+                if (w->lease_ids[i] == 0 || l->uid != uid || l->device != device || ref_is_none(l->holder))
+                        continue;
+                const struct holder *h = &w->holders[l->holder.index];
+                uint64_t since_ms = idle_since_ms(w, h);
+                if (since_ms == 0)
+                        continue;
+                sum.longest_ms = u64_max(sum.longest_ms, u64_sub0(v->now_ms, since_ms));
+                sum.bytes = u64_add_sat(sum.bytes, u64_max(h->reserved_bytes, h->used_bytes));
+        }
+        return sum;
+}
+
+/* By user and device, never by lease: the number of series is bounded by who is there. */
+static void write_idle_family(struct strbuf *out, const struct view *v, const char *name, const char *help, bool bytes)
+{
+        const struct world *w = v->world;
+
+        family(out, name, "gauge", help);
+        for (uint32_t u = 0; u < w->n_users; u++) {
+                for (uint32_t d = 0; w->users[u].in_use && w->users[u].n_leases != 0 && d < w->n_devices; d++) {
+                        struct idle_sum sum = idle_of(v, w->users[u].uid, d);
+                        if (sum.bytes == 0)
+                                continue;
+                        const char *user = user_names_get(v->names, w->users[u].uid);
+                        strbuf_printf(out, "lessor_%s{uid=\"%" PRIu32 "\",user=", name, w->users[u].uid);
+                        label(out, user ? user : "");
+                        strbuf_puts(out, ",uuid=");
+                        label(out, w->devices[d].uuid);
+                        if (bytes)
+                                strbuf_printf(out, "} %" PRIu64 "\n", sum.bytes);
+                        else
+                                strbuf_printf(out, "} %" PRIu64 ".%03" PRIu64 "\n", sum.longest_ms / 1000,
+                                              sum.longest_ms % 1000);
+                }
+        }
+}
+
+static void write_idle(struct strbuf *out, const struct view *v)
+{
+        const struct world *w = v->world;
+        uint64_t n_over = 0, n_listed = 0;
+
+        write_idle_family(
+                out, v, "held_idle_seconds",
+                "How long that lease of a user on a device has held and done nothing that has done so longest.", false);
+        write_idle_family(out, v, "held_idle_bytes", "What leases hold that do nothing.", true);
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                if (w->lease_ids[i] == 0)
+                        continue;
+                n_over += w->leases[i].over_use_since_ms != 0;
+                n_listed +=
+                        !ref_is_none(w->leases[i].holder) && idle_is_listed(w, &w->holders[w->leases[i].holder.index]);
+        }
+        plain(out, "idle_listed_leases", "Leases that have done nothing for so long that an administrator is to know.",
+              n_listed);
+        plain(out, "over_use_leases", "Leases that use more than they reserved.", n_over);
+}
+
 /* ---- parked work ---- */
 
 static void write_parking(struct strbuf *out, const struct view *v)
@@ -296,6 +386,10 @@ static void write_counters(struct strbuf *out, const struct metrics *m)
         for (size_t i = 0; i < METRICS_MOVES_N; i++)
                 strbuf_printf(out, "lessor_moves_total{move=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", moves[i].move,
                               moves[i].outcome, m->moves[i]);
+        family(out, "warnings_total", "counter", "What leases were warned of since the daemon started.");
+        for (size_t i = 0; i < METRICS_WARNINGS_N; i++)
+                strbuf_printf(out, "lessor_warnings_total{rule=\"%s\"} %" PRIu64 "\n",
+                              i < METRICS_WARNINGS_N - 1 ? rule_name(warnings[i]) : "other", m->warnings[i]);
         family(out, "looks_ordered_total", "counter", "Looks at a device that a decision needed at once.");
         strbuf_printf(out, "lessor_looks_ordered_total %" PRIu64 "\n", m->actions[ACTION_READ]);
         family(out, "grant_wait_seconds", "histogram", "How long what was granted had waited.");
@@ -317,6 +411,7 @@ void metrics_write(struct strbuf *out, const struct metrics *m, const struct vie
         write_devices(out, v);
         write_leases(out, v);
         write_users(out, v);
+        write_idle(out, v);
         write_parking(out, v);
         write_counters(out, m);
 }

@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 #include "model/action.h"
 
-enum { METRICS_WAITS_N = 9, METRICS_MOVES_N = 10 };
+enum { METRICS_WAITS_N = 9, METRICS_WARNINGS_N = 10, METRICS_MOVES_N = 10 };
 
 struct metrics {
         uint64_t actions[ACTION_KIND_N];
@@ -16,6 +16,7 @@ struct metrics {
                 waits[METRICS_WAITS_N]; /* grants that had waited at most so long, bucket by bucket; the last: longer */
         uint64_t n_waits, waited_ms;
         uint64_t moves[METRICS_MOVES_N]; /* what came of parks and thaws */
+        uint64_t warnings[METRICS_WARNINGS_N];
 };
 
 /* @waited_ms: of a grant, else 0. */

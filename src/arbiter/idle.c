@@ -65,7 +65,8 @@ bool idle_is_listed(const struct world *w, const struct holder *h)
 
 void idle_after_reading(struct world *w, const struct lease *lease, struct holder *h)
 {
-        bool rests = h->rests && h->n_processes != 0 && may_be_idle(lease);
+        bool rests = h->activity == HOLDER_RESTED && h->n_processes != 0 && may_be_idle(lease) &&
+                     w->devices[h->device].per_process_known;
 
         if (rests == (h->rests_since_ms != 0))
                 return;
@@ -138,7 +139,7 @@ void idle_tick(struct world *w, const struct lease *lease, struct actions *out)
 void idle_forget(struct world *w)
 {
         world_each_holder_of (w, i, HOLDER_LEASE) {
-                w->holders[i].rests = false;
+                w->holders[i].activity = HOLDER_ACTIVITY_UNKNOWN;
                 w->holders[i].rests_since_ms = 0;
         }
 }

@@ -22,7 +22,7 @@ uint64_t idle_reclaimable_since_ms(const struct world *world, const struct holde
 /* Is it to be shown to an administrator? */
 bool idle_is_listed(const struct world *world, const struct holder *holder);
 
-/* Its processes' activity came with a reading: holder->rests is what the rows say. */
+/* Its processes' activity came with a reading: holder->activity is what the rows say. */
 void idle_after_reading(struct world *world, const struct lease *lease, struct holder *holder);
 /* Each second: what is to be said of it. */
 void idle_tick(struct world *world, const struct lease *lease, struct actions *out);

@@ -253,14 +253,24 @@ static struct holder *holder_for(struct world *w, struct occupancy *row, const s
         return stranger;
 }
 
+static uint8_t activity_of(const struct occupancy *row)
+{
+        if (row->flags & ROW_WORKED)
+                return HOLDER_WORKED;
+        return row->flags & ROW_RESTED ? HOLDER_RESTED : HOLDER_ACTIVITY_UNKNOWN;
+}
+
 static void account(struct holder *h, const struct occupancy *row)
 {
         h->n_processes++;
         h->used_bytes += row->used_bytes;
         if (!(row->flags & ROW_USED_KNOWN))
                 h->used_known = false;
-        if (!(row->flags & ROW_RESTED) || (row->flags & ROW_WORKED))
-                h->rests = false;
+        uint8_t did = activity_of(row);
+        if (h->n_processes == 1 || did == HOLDER_WORKED)
+                h->activity = did;
+        else if (h->activity != HOLDER_WORKED && h->activity != did)
+                h->activity = HOLDER_ACTIVITY_UNKNOWN;
 }
 
 static void clear_figures(struct world *w, uint32_t device, bool per_process_known)
@@ -271,7 +281,7 @@ static void clear_figures(struct world *w, uint32_t device, bool per_process_kno
                         continue;
                 h->used_bytes = 0;
                 h->n_processes = 0;
-                h->rests = per_process_known && h->kind == HOLDER_LEASE;
+                h->activity = HOLDER_ACTIVITY_UNKNOWN;
                 h->used_known = per_process_known || h->uncollected;
         }
 }

@@ -9,3 +9,11 @@ const char *holder_kind_name(enum holder_kind kind)
         };
         return kind < HOLDER_KIND_N ? names[kind] : "?";
 }
+
+const char *holder_activity_name(enum holder_activity activity)
+{
+        static const char *const names[HOLDER_ACTIVITY_N] = {
+                [HOLDER_ACTIVITY_UNKNOWN] = "unknown", [HOLDER_RESTED] = "rested", [HOLDER_WORKED] = "worked"
+        };
+        return activity < HOLDER_ACTIVITY_N ? names[activity] : "?";
+}

@@ -27,6 +27,14 @@ enum claim_kind {
         CLAIM_BOOKING, /* of a booking that is due: never lent */
 };
 
+/* What its processes did over the last interval in which that was watched. */
+enum holder_activity {
+        HOLDER_ACTIVITY_UNKNOWN,
+        HOLDER_RESTED, /* each of them is known to have done nothing */
+        HOLDER_WORKED, /* one of them at least did something */
+        HOLDER_ACTIVITY_N,
+};
+
 /* How far up the ladder of idle holders it was told of (arbiter/idle.h). */
 enum idle_told {
         IDLE_TOLD_NOTHING,
@@ -49,7 +57,7 @@ struct holder {
         bool exclusive;      /* nothing is granted beside it */
         bool tells_idle;     /* its program says when it is idle and when at work */
         bool uncollected;    /* a grant nobody has collected: a reservation with a known use of 0 */
-        bool rests;          /* at the last look each of its processes was known to have done nothing */
+        uint8_t activity;    /* enum holder_activity, at the last look */
         uint8_t idle_told;   /* enum idle_told */
         uint32_t device;     /* index */
         uint64_t reserved_bytes;
@@ -92,3 +100,4 @@ static inline bool holder_may_keep_back(const struct holder *h)
 }
 
 const char *holder_kind_name(enum holder_kind kind);
+const char *holder_activity_name(enum holder_activity activity);

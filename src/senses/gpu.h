@@ -38,6 +38,13 @@ struct gpu_listed {
 
 enum { GPU_LISTED_MAX = 3 * EYES_ROWS_MAX };
 
+struct gpu_work {
+        uint64_t since_us; /* in: samples behind that, by the driver's clock; 0 = all. Out: of the youngest */
+        bool any;          /* there were samples, if only of nothing done */
+        uint32_t n;
+        uint32_t pids[EYES_ROWS_MAX]; /* who did something, each once, in any order */
+};
+
 struct gpu_ops {
         const char *name;
         /* (Re)initialise; also after a start that failed, or when it was started before. Fills all of @ret. */
@@ -53,4 +60,6 @@ struct gpu_ops {
          */
         struct gpu_status (*read_list)(void *gpu, const char *uuid, struct gpu_listed *ret_listed, size_t max,
                                        size_t *ret_n);
+        /* Who has done something on the device, as the driver sampled it: NULL where a backend cannot tell at all. */
+        struct gpu_status (*read_work)(void *gpu, const char *uuid, struct gpu_work *work);
 };

@@ -49,6 +49,8 @@ static const struct symbol symbols[] = {
         LISTS(NVML_LIST_COMPUTE, "nvmlDeviceGetComputeRunningProcesses"),
         LISTS(NVML_LIST_GRAPHICS, "nvmlDeviceGetGraphicsRunningProcesses"),
         LISTS(NVML_LIST_MPS, "nvmlDeviceGetMPSComputeRunningProcesses"),
+        { SYM(samples_v2), false, { "nvmlDeviceGetProcessesUtilizationInfo" } },
+        { SYM(samples_v1), false, { "nvmlDeviceGetProcessUtilization" } },
         { SYM(mig_mode), false, { "nvmlDeviceGetMigMode" } },
         { SYM(mig_max_count), false, { "nvmlDeviceGetMaxMigDeviceCount" } },
         { SYM(mig_by_index), false, { "nvmlDeviceGetMigDeviceHandleByIndex" } },
@@ -164,6 +166,9 @@ static void nvml_stop(void *gpu)
         free(nv->entries);
         nv->entries = NULL;
         nv->entries_cap = 0;
+        free(nv->samples);
+        nv->samples = NULL;
+        nv->samples_cap = 0;
 }
 
 static void close_library(struct nvml *nv)
@@ -258,7 +263,7 @@ static bool uuid_is_sane(const char *uuid)
         return true;
 }
 
-static const struct nvml_device *find(const struct nvml *nv, const char *uuid)
+const struct nvml_device *nvml_find(const struct nvml *nv, const char *uuid)
 {
         for (uint32_t i = 0; i < nv->n_devices; i++)
                 if (strcmp(nv->devices[i].uuid, uuid) == 0)
@@ -294,7 +299,7 @@ static bool describe(struct nvml *nv, nvml_handle handle, struct eyes_device *de
         if (nv->n_devices == EYES_DEVICES_MAX || nv->sym.uuid(handle, dev->uuid, sizeof(dev->uuid)) != NVML_SUCCESS)
                 return false;
         dev->uuid[sizeof(dev->uuid) - 1] = '\0';
-        if (!uuid_is_sane(dev->uuid) || find(nv, dev->uuid))
+        if (!uuid_is_sane(dev->uuid) || nvml_find(nv, dev->uuid))
                 return false;
         if (nv->sym.name && nv->sym.name(handle, dev->name, sizeof(dev->name)) != NVML_SUCCESS)
                 dev->name[0] = '\0';
@@ -375,7 +380,7 @@ static struct gpu_status nvml_enumerate(void *gpu, struct eyes_device *ret_devic
 static struct gpu_status nvml_read_memory(void *gpu, const char *uuid, struct gpu_memory *ret)
 {
         const struct nvml *nv = gpu;
-        const struct nvml_device *dev = find(nv, uuid);
+        const struct nvml_device *dev = nvml_find(nv, uuid);
 
         return dev ? read_memory_of(nv, dev->handle, ret) : status_of(NVML_NOT_FOUND);
 }
@@ -507,7 +512,7 @@ static struct gpu_status nvml_read_list(void *gpu, const char *uuid, struct gpu_
                 { NVML_LIST_MPS, EYES_ROW_MPS, true },
         };
         struct nvml *nv = gpu;
-        const struct nvml_device *dev = find(nv, uuid);
+        const struct nvml_device *dev = nvml_find(nv, uuid);
         size_t n = 0;
 
         if (!dev)
@@ -534,4 +539,5 @@ const struct gpu_ops nvml_ops = {
         .enumerate = nvml_enumerate,
         .read_memory = nvml_read_memory,
         .read_list = nvml_read_list,
+        .read_work = nvml_read_work,
 };

@@ -16,6 +16,7 @@
 enum nvml_rc {
         NVML_SUCCESS = 0,
         NVML_UNINITIALIZED = 1,
+        NVML_INVALID_ARGUMENT = 2,
         NVML_NOT_SUPPORTED = 3,
         NVML_NO_PERMISSION = 4,
         NVML_NOT_FOUND = 6,
@@ -67,6 +68,30 @@ struct nvml_process_v2 {
 enum { NVML_LIST_COMPUTE, NVML_LIST_GRAPHICS, NVML_LIST_MPS, NVML_LIST_N };
 enum { NVML_LIST_V3, NVML_LIST_V2, NVML_LIST_V1, NVML_LIST_VERSION_N };
 
+/* Of nvmlDeviceGetProcessUtilization; who did nothing has none, or one of zeros. */
+struct nvml_sample_v1 {
+        uint32_t pid;
+        uint32_t padding;
+        uint64_t at_us;
+        uint32_t sm, memory, encoder, decoder; /* percent */
+};
+
+/* Of nvmlDeviceGetProcessesUtilizationInfo. */
+struct nvml_sample_v2 {
+        uint64_t at_us;
+        uint32_t pid, sm, memory, encoder, decoder, jpeg, ofa;
+        uint32_t padding;
+};
+
+struct nvml_samples {
+        uint32_t version; /* NVML_SAMPLES_VERSION, else 25 */
+        uint32_t n;
+        uint64_t since_us;
+        void *entries;
+};
+
+#define NVML_SAMPLES_VERSION ((uint32_t) (sizeof(struct nvml_samples) | (1U << 24)))
+
 typedef int (*nvml_list_fn)(nvml_handle, unsigned *count, void *entries);
 
 struct nvml_symbols {
@@ -82,6 +107,8 @@ struct nvml_symbols {
         int (*memory_v2)(nvml_handle, struct nvml_memory_v2 *);
         int (*memory_v1)(nvml_handle, struct nvml_memory_v1 *);
         nvml_list_fn list[NVML_LIST_N][NVML_LIST_VERSION_N];
+        int (*samples_v2)(nvml_handle, struct nvml_samples *);
+        int (*samples_v1)(nvml_handle, void *, unsigned *, uint64_t);
         int (*mig_mode)(nvml_handle, unsigned *, unsigned *);
         int (*mig_max_count)(nvml_handle, unsigned *);
         int (*mig_by_index)(nvml_handle, unsigned, nvml_handle *);
@@ -104,7 +131,13 @@ struct nvml {
         struct nvml_device devices[EYES_DEVICES_MAX];
         void *entries; /* buffer of the process lists */
         unsigned entries_cap;
+        void *samples; /* of the samples of work */
+        unsigned samples_cap;
 };
+
+/* read_work of struct gpu_ops (nvml_work.c). */
+struct gpu_status nvml_read_work(void *gpu, const char *uuid, struct gpu_work *work);
+const struct nvml_device *nvml_find(const struct nvml *nvml, const char *uuid);
 
 extern const struct gpu_ops nvml_ops; /* its @gpu is a struct nvml, zeroed at first */
 

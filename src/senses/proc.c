@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 
 /* PROC_PID_INIT_INO: the inode number of the initial pid namespace is part of the kernel's ABI. */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"
@@ -150,6 +151,8 @@ enum {
         FIELD_PGRP = 5,
         FIELD_SESSION = 6,
         FIELD_FLAGS = 9,
+        FIELD_UTIME = 14,
+        FIELD_CHILDREN_STIME = 17, /* between them: stime, and both of the children */
         FIELD_N_THREADS = 20,
         FIELD_START = 22
 };
@@ -166,8 +169,23 @@ static bool word_flags(struct span word, bool *ret_kernel_thread)
         return true;
 }
 
+/* A time that the kernel writes as a signed number is 0 where it is below that. */
+static bool add_ticks(struct span word, uint64_t *sum)
+{
+        uint64_t ticks = 0;
+
+        if (!word_is_number(word))
+                return false;
+        if (*word.at != '-' && !word_u64(word, &ticks))
+                return false;
+        *sum = u64_add_sat(*sum, ticks);
+        return true;
+}
+
 static bool stat_field(struct proc_stat *st, int field, struct span word)
 {
+        if (field >= FIELD_UTIME && field <= FIELD_CHILDREN_STIME)
+                return add_ticks(word, &st->cpu_ticks);
         switch (field) {
         case FIELD_STATE:
                 st->state = *word.at;

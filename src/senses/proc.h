@@ -35,6 +35,7 @@ struct proc_stat {
         uint32_t session;
         bool kernel_thread;
         uint32_t n_threads;
+        uint64_t cpu_ticks;   /* on a CPU so far, of it and of its children that ended and were waited for; 1/100 s */
         uint64_t start_ticks; /* since boot, 1/100 s */
 };
 

@@ -13,7 +13,12 @@ struct process_entry {
         uint32_t pid;
         int pidfd;
         uint64_t start_ticks;
+        /* What it did (activity.c): its CPU time at the last look at that, when that was (0 = never), and what it came to. */
+        uint64_t cpu_ticks, cpu_read_ms;
+        uint8_t did; /* enum activity */
 };
+
+enum activity { ACTIVITY_UNKNOWN, ACTIVITY_RESTED, ACTIVITY_WORKED };
 
 struct process_table {
         struct process_entry *entries;

@@ -316,6 +316,23 @@ static void identify_rows(struct watcher *w, struct eyes_reading *reading, uint6
         }
 }
 
+static void mark_activity(const struct watcher *w, const struct watched_device *dev, struct eyes_reading *reading)
+{
+        for (uint32_t i = 0; i < reading->n_rows && w->source.host_pids; i++)
+                activity_mark(&dev->activity, process_table_find(&w->table, reading->rows[i].pid), &reading->rows[i]);
+}
+
+static void take_activity(struct watcher *w, uint64_t now_ms)
+{
+        if (now_ms < w->next_activity_ms)
+                return;
+        w->next_activity_ms = now_ms + w->activity_ms;
+        activity_of_processes(&w->table, &w->source, now_ms);
+        for (uint32_t i = 0; i < w->n_devices; i++)
+                activity_of_device(&w->devices[i].activity, w->ops, w->gpu, w->devices[i].facts.uuid,
+                                   can_be_asked(w, &w->devices[i]));
+}
+
 /* Old rows in place of ones that were refused: nobody new is looked for, but who has died since is dead. */
 static void reuse_rows(struct watcher *w, const struct eyes_reading *good, struct eyes_reading *reading)
 {
@@ -326,6 +343,8 @@ static void reuse_rows(struct watcher *w, const struct eyes_reading *good, struc
                 struct eyes_row *row = &reading->rows[i];
                 const struct process_entry *held = process_table_find(&w->table, row->pid);
 
+                row->flags &=
+                        ~(uint32_t) (EYES_ROW_WORKED | EYES_ROW_RESTED); /* of the last interval nothing is known */
                 if (row->start_ticks && (!held || held->start_ticks != row->start_ticks))
                         mark_nobody(w, row);
         }
@@ -385,6 +404,7 @@ static void look_at(struct watcher *w, struct watched_device *dev, uint64_t now_
         say_device(w, dev);
         if (reading->per_process_valid) {
                 identify_rows(w, reading, now_ms);
+                mark_activity(w, dev, reading);
                 copy_reading(&dev->good, reading);
                 dev->has_good_rows = true;
         } else if (dev->has_good_rows) {
@@ -422,6 +442,9 @@ static void answer_done(struct watcher *w, const struct eyes_read *request, uint
 static void look_and_answer(struct watcher *w, bool all, uint64_t now_ms)
 {
         uint32_t n_answers[WATCHER_REQUESTS_MAX] = { 0 };
+
+        if (all)
+                take_activity(w, now_ms);
 
         for (uint32_t i = 0; i < w->n_devices; i++) {
                 struct watched_device *dev = &w->devices[i];
@@ -461,6 +484,8 @@ int watcher_init(struct watcher *w, const struct gpu_ops *ops, void *gpu, const 
         w->n_requests = 0;
         w->interval_ms = EYES_INTERVAL_DEFAULT_MS;
         w->next_look_ms = 0;
+        w->activity_ms = EYES_ACTIVITY_DEFAULT_MS;
+        w->next_activity_ms = 0;
         w->next_start_ms = 0;
         w->start_wait_ms = 0;
         w->asleep_known = false;
@@ -518,6 +543,8 @@ int watcher_message(struct watcher *w, const struct eyes_message *msg, uint64_t 
         if (msg->kind == EYES_INTERVAL) {
                 w->interval_ms = msg->interval.ms;
                 w->next_look_ms = u64_min(w->next_look_ms, now_ms + w->interval_ms);
+                w->activity_ms = msg->interval.activity_ms;
+                w->next_activity_ms = u64_min(w->next_activity_ms, now_ms + w->activity_ms);
                 return 0;
         }
         if (msg->kind != EYES_READ)

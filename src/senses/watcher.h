@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "senses/activity.h"
 #include "senses/descent.h"
 #include "senses/gpu.h"
 #include "senses/process.h"
@@ -48,6 +49,7 @@ struct watched_device {
         bool has_good_rows;       /* @good holds a list that passed */
         struct eyes_reading sent; /* the last one the brain got */
         struct eyes_reading good; /* the last one with a good list */
+        struct device_activity activity;
         struct watcher_alarm alarms[EYES_ALARM_KIND_N];
 };
 
@@ -71,8 +73,10 @@ struct watcher {
 
         uint32_t interval_ms;
         uint64_t next_look_ms;
-        uint64_t next_start_ms; /* 0 = no need to initialise the driver again */
-        uint64_t start_wait_ms; /* what the next failure will wait */
+        uint32_t activity_ms;
+        uint64_t next_activity_ms; /* at the first look from then on */
+        uint64_t next_start_ms;    /* 0 = no need to initialise the driver again */
+        uint64_t start_wait_ms;    /* what the next failure will wait */
         bool asleep_known;
         uint64_t asleep_ms; /* as last told */
         uint32_t n_requests;

@@ -14,7 +14,7 @@ _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 &
                        HOLDER_KIND_N == 6 && CLAIM_BOOKING == 3 && DEVICE_HEALTH_N == 6 && WAY_OUT_N == 5 &&
                        PROCESS_ENDED == 2 && PARK_STEP_N == 13 && PARK_CAUSE_N == 4 && MEMBER_STEP_N == 11 &&
                        RECLAIM_NO_N == 20 && VICTIM_STATE_N == 3 && CHECKPOINT_CANNOT_N == 8 && PARK_CALL_N == 8 &&
-                       IDLE_TOLD_N == 5,
+                       IDLE_TOLD_N == 5 && HOLDER_ACTIVITY_N == 3,
                "an enum that the journal keeps has changed");
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
                        FLOORS_MAX == 5 && IDLE_CLASSES == 5,

@@ -196,7 +196,7 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 208)
         F(S, SINCE, exclusive, (4, BOOL, 0))                                                                           \
         F(S, SINCE, tells_idle, (4, BOOL, 0))                                                                          \
         F(S, BOOL, uncollected, 0)                                                                                     \
-        F(S, SINCE, rests, (4, BOOL, 0))                                                                               \
+        F(S, SINCE, activity, (4, BELOW8, HOLDER_ACTIVITY_N))                                                          \
         F(S, SINCE, idle_told, (4, BELOW8, IDLE_TOLD_N))                                                               \
         F(S, BELOW32, device, DEVICES_MAX)                                                                             \
         F(S, U64, reserved_bytes, 0)                                                                                   \

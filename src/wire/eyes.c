@@ -98,6 +98,7 @@ static void code_brain_hello(struct codec *c, struct eyes_brain_hello *m)
 static void code_interval(struct codec *c, struct eyes_interval *m)
 {
         code_u32(c, "ms", &m->ms, EYES_INTERVAL_MIN_MS, EYES_INTERVAL_MAX_MS);
+        code_u32(c, "activity_ms", &m->activity_ms, EYES_ACTIVITY_MIN_MS, EYES_ACTIVITY_MAX_MS);
 }
 
 static void code_read(struct codec *c, struct eyes_read *m)
@@ -145,6 +146,8 @@ static void code_row(struct codec *c, struct eyes_row *row, uint32_t pid_before)
         code_u32(c, "rows.flags", &row->flags, 0, EYES_ROW_FLAGS_ALL);
         uint32_t why = row->flags & nobody;
         require(c, "rows.flags", (why & (why - 1)) == 0); /* at most one reason */
+        uint32_t did = row->flags & (EYES_ROW_WORKED | EYES_ROW_RESTED);
+        require(c, "rows.flags", (did & (did - 1)) == 0 && (!did || !why));
         code_u64(c, "rows.start_ticks", &row->start_ticks, 0, why ? 0 : UINT64_MAX);
         code_u64(c, "rows.used_bytes", &row->used_bytes, 0, row->flags & EYES_ROW_USED_KNOWN ? EYES_BYTES_MAX : 0);
 }

@@ -5,7 +5,7 @@
  * one message per datagram, at most EYES_MESSAGE_MAX bytes, the child's end is its descriptor `--fd N`.
  *
  *   brain -> eyes   BRAIN_HELLO  first message, once; a version the eyes do not speak makes them exit 3
- *                   INTERVAL     from now on look every so many ms (1000 until told)
+ *                   INTERVAL     from now on look every so many ms (1000 until told), and what processes do each so many (10000)
  *                   READ         look now, and answer even if nothing changed
  *   eyes -> brain   HELLO        what the driver says; comes again whenever that changed, the newest counts
  *                   DEVICE       one card or MIG instance; comes again whenever one of its fields changed
@@ -40,7 +40,7 @@
 #include <stdint.h>
 #include "base/error.h"
 
-enum { EYES_VERSION = 2 };
+enum { EYES_VERSION = 2 }; /* raised with each change of a message that a released version speaks */
 
 enum {
         EYES_MESSAGE_MAX = 64 * 1024, /* fits a default socket buffer three times */
@@ -61,6 +61,9 @@ enum {
         EYES_INTERVAL_MIN_MS = 10,
         EYES_INTERVAL_MAX_MS = 60000,
         EYES_INTERVAL_DEFAULT_MS = 1000,
+        EYES_ACTIVITY_MIN_MS = 50,
+        EYES_ACTIVITY_MAX_MS = 600000,
+        EYES_ACTIVITY_DEFAULT_MS = 10000,
 };
 #define EYES_BYTES_MAX ((uint64_t) INT64_MAX)
 
@@ -149,7 +152,11 @@ enum {
         EYES_ROW_GHOST = 1 << 4,        /* no living process has this pid: F20 */
         EYES_ROW_FOREIGN = 1 << 5,      /* the same where the eyes do not see the host's pids (a container): F19 */
         EYES_ROW_UNIDENTIFIED = 1 << 6, /* it lives, but who it is could not be found out (hidepid, descriptor limit) */
-        EYES_ROW_FLAGS_ALL = (1 << 7) - 1,
+        /* What it did over the last whole activity interval; neither: not known, as where the driver gives no samples, for MPS
+         * and in another pid namespace. Both come and go at most once an interval, so who goes on as he was sends nothing. */
+        EYES_ROW_WORKED = 1 << 7, /* the driver sampled work of it on this device, or it had 1 % of a CPU or more */
+        EYES_ROW_RESTED = 1 << 8, /* neither of both */
+        EYES_ROW_FLAGS_ALL = (1 << 9) - 1,
 };
 
 struct eyes_brain_hello {
@@ -157,7 +164,8 @@ struct eyes_brain_hello {
 };
 
 struct eyes_interval {
-        uint32_t ms; /* EYES_INTERVAL_MIN_MS … EYES_INTERVAL_MAX_MS */
+        uint32_t ms;          /* EYES_INTERVAL_MIN_MS … EYES_INTERVAL_MAX_MS */
+        uint32_t activity_ms; /* EYES_ACTIVITY_MIN_MS … EYES_ACTIVITY_MAX_MS */
 };
 
 struct eyes_read {

@@ -280,7 +280,8 @@ static void card_that_may_not_be_opened_is_counted_as_hidden(void **state)
 static void changes_are_told_without_being_asked(void **state)
 {
         (void) state;
-        const struct eyes_message often = { .kind = EYES_INTERVAL, .interval = { .ms = EYES_INTERVAL_MIN_MS } };
+        const struct eyes_message often = { .kind = EYES_INTERVAL,
+                                            .interval = { EYES_INTERVAL_MIN_MS, EYES_ACTIVITY_DEFAULT_MS } };
 
         begin("--memory 64M");
         brain_send(&brain, &often);

@@ -267,7 +267,7 @@ static void fill_holder(struct holder *h, uint32_t seed)
         h->pin_end_ms = 3;
         h->idle_since_ms = 4;
         h->n_processes = 5;
-        h->rests = seed % 2;
+        h->activity = HOLDER_WORKED;
         h->idle_told = IDLE_TOLD_LISTED;
         h->rests_since_ms = 6;
         h->idle_told_ms = 7;

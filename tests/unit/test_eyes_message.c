@@ -20,7 +20,7 @@ static void sample(enum eyes_kind kind, struct eyes_message *m)
                 m->brain_hello.version = EYES_VERSION;
                 break;
         case EYES_INTERVAL:
-                m->interval.ms = 250;
+                m->interval = (struct eyes_interval){ .ms = 250, .activity_ms = 10000 };
                 break;
         case EYES_READ:
                 m->read = (struct eyes_read){ .request_id = 7, .uuid = "GPU-3f1c" };
@@ -192,12 +192,14 @@ static void message_of_another_version_is_named_as_such(void **state)
 {
         (void) state;
         struct error err = { 0 };
+        char words[32];
 
         sample(EYES_DONE, &msg);
         size_t n = encoded(&msg);
         buf[0] = EYES_VERSION + 1;
         assert_int_equal(eyes_decode(buf, n, &back, &err), -EPROTONOSUPPORT);
-        assert_non_null(strstr(err.msg, "version 3"));
+        (void) snprintf(words, sizeof(words), "version %d", EYES_VERSION + 1);
+        assert_non_null(strstr(err.msg, words));
 }
 
 static void oversize_message_is_refused_unread(void **state)
@@ -335,6 +337,18 @@ static void break_reading_two_reasons(struct eyes_message *m)
 {
         m->reading.rows[2].flags |= EYES_ROW_FOREIGN;
 }
+static void break_reading_worked_and_rested(struct eyes_message *m)
+{
+        m->reading.rows[0].flags |= EYES_ROW_WORKED | EYES_ROW_RESTED;
+}
+static void break_reading_ghost_rested(struct eyes_message *m)
+{
+        m->reading.rows[2].flags |= EYES_ROW_RESTED;
+}
+static void break_interval_activity(struct eyes_message *m)
+{
+        m->interval.activity_ms = EYES_ACTIVITY_MIN_MS - 1;
+}
 static void break_reading_count(struct eyes_message *m)
 {
         m->reading.n_rows = EYES_ROWS_MAX + 1;
@@ -359,6 +373,7 @@ static void field_outside_its_range_is_named(void **state)
         } rows[] = {
                 { EYES_INTERVAL, break_interval_zero, "ms" },
                 { EYES_INTERVAL, break_interval_long, "ms" },
+                { EYES_INTERVAL, break_interval_activity, "activity_ms" },
                 { EYES_READ, break_read_id, "request_id" },
                 { EYES_HELLO, break_hello_devices, "n_devices" },
                 { EYES_HELLO, break_hello_state, "driver_state" },
@@ -380,6 +395,8 @@ static void field_outside_its_range_is_named(void **state)
                 { EYES_READING, break_reading_row_used, "rows.used_bytes" },
                 { EYES_READING, break_reading_ghost, "rows.start_ticks" },
                 { EYES_READING, break_reading_flags, "rows.flags" },
+                { EYES_READING, break_reading_worked_and_rested, "rows.flags" },
+                { EYES_READING, break_reading_ghost_rested, "rows.flags" },
                 { EYES_READING, break_reading_two_reasons, "rows.flags" },
                 { EYES_READING, break_reading_count, "n_rows" },
                 { EYES_READING, break_reading_settled, "settled" },

@@ -47,6 +47,7 @@ static void F57_stat_with_a_hostile_name_keeps_parent_and_start_time(void **stat
                 assert_int_equal(st.ppid, 77);
                 assert_int_equal(st.session, 4710);
                 assert_int_equal(st.n_threads, 3);
+                assert_int_equal(st.cpu_ticks, 5 + 6 + 7 + 8);
                 assert_int_equal(st.start_ticks, 123456);
         }
 }

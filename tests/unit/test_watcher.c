@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "senses/proc.h"
 #include "senses/process.h"
 
 /* ---- the card ---- */
@@ -30,6 +31,8 @@ static struct {
         struct gpu_status memory[CARDS_MAX], list[CARDS_MAX];
         struct gpu_listed listed[CARDS_MAX][8];
         size_t n_listed[CARDS_MAX];
+        struct gpu_status work[CARDS_MAX];
+        uint32_t worked; /* pid that the driver has a sample of; 0 = nobody */
 } card;
 
 enum { TOTAL = 10000 };
@@ -84,6 +87,20 @@ static struct gpu_status card_list(void *gpu, const char *uuid, struct gpu_liste
         return card.list[i];
 }
 
+/* One sample, if there is one: a driver has none of who does nothing. */
+static struct gpu_status card_work(void *gpu, const char *uuid, struct gpu_work *work)
+{
+        int i = atoi(uuid + 4);
+
+        (void) gpu;
+        if (card.work[i].error == EYES_ERROR_NONE && card.worked != 0) {
+                work->any = true;
+                work->since_us++;
+                work->pids[work->n++] = card.worked;
+        }
+        return card.work[i];
+}
+
 static const struct gpu_ops card_ops = {
         .name = "test",
         .start = card_start,
@@ -91,6 +108,7 @@ static const struct gpu_ops card_ops = {
         .enumerate = card_enumerate,
         .read_memory = card_memory,
         .read_list = card_list,
+        .read_work = card_work,
 };
 
 static void hold(int device, pid_t pid, uint64_t bytes)
@@ -203,6 +221,44 @@ static void end_child(pid_t pid)
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static pid_t start_busy_child(void)
+{
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (;;)
+                        (void) getppid();
+        }
+        return pid;
+}
+
+static uint64_t cpu_ticks(pid_t pid)
+{
+        struct proc_stat st = { 0 };
+        int fd;
+
+        assert_int_equal(proc_open_pid("/proc", (uint32_t) pid, &fd), 0);
+        assert_int_equal(proc_read_stat(fd, &st), 0);
+        (void) close(fd);
+        return st.cpu_ticks;
+}
+
+/* The row of the next reading that is asked for. */
+static uint32_t flags_now(uint64_t now_ms)
+{
+        brain.read = brain.n;
+        ask(99, "");
+        assert_int_equal(watcher_turn(w, now_ms), 0);
+        while (brain.read < brain.n && brain.said[brain.read]->kind != EYES_READING)
+                brain.read++;
+        const struct eyes_reading *r = &next(EYES_READING)->reading;
+        assert_int_equal(r->n_rows, 1);
+        brain.read = brain.n;
+        return r->rows[0].flags & (EYES_ROW_WORKED | EYES_ROW_RESTED);
+}
+
 static uint32_t nobody(void)
 {
         return w->source.host_pids ? EYES_ROW_GHOST : EYES_ROW_FOREIGN;
@@ -286,7 +342,7 @@ static void read_without_a_driver_is_answered_too(void **state)
 static void interval_outside_the_reader_changes_when_it_looks(void **state)
 {
         (void) state;
-        struct eyes_message m = { .kind = EYES_INTERVAL, .interval = { .ms = 10 } };
+        struct eyes_message m = { .kind = EYES_INTERVAL, .interval = { .ms = 10, .activity_ms = 10000 } };
 
         greet(1000);
         assert_int_equal(watcher_timeout_ms(w, 1000), 1000);
@@ -619,6 +675,120 @@ static void requests_beyond_the_limit_wait_for_the_next_turn(void **state)
         assert_int_equal(watcher_message(w, &m, 1000), 0);
 }
 
+/* Ten seconds are an interval. */
+static void row_that_does_nothing_says_so_once_it_is_known(void **state)
+{
+        (void) state;
+        pid_t pid = start_child();
+
+        w->source.host_pids = true;
+        hold(0, pid, 300);
+        greet(1000);
+        assert_int_equal(flags_now(2000), 0);
+        card.worked = (uint32_t) pid; /* the driver's first answer: of whenever */
+        assert_int_equal(flags_now(11000), EYES_ROW_WORKED);
+        card.worked = 0;
+        assert_int_equal(flags_now(12000), EYES_ROW_WORKED); /* of the last whole interval still */
+        assert_int_equal(flags_now(21000), EYES_ROW_RESTED);
+        assert_int_equal(watcher_turn(w, 31000), 0);
+        assert_int_equal(watcher_turn(w, 41000), 0);
+        assert_silence(); /* and goes on resting without a word */
+        card.worked = (uint32_t) pid;
+        assert_int_equal(watcher_turn(w, 51000), 0);
+        assert_true((next(EYES_READING)->reading.rows[0].flags & EYES_ROW_WORKED) != 0);
+        end_child(pid);
+}
+
+static void what_the_driver_does_not_sample_is_not_known(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                struct gpu_status work;
+                bool foreign, mps;
+        } rows[] = {
+                { "never a sample of anybody", { EYES_ERROR_NONE, 0 }, false, false },
+                { "not supported, as on MIG", { EYES_ERROR_NOT_SUPPORTED, 3 }, false, false },
+                { "no permission", { EYES_ERROR_NO_PERMISSION, 4 }, false, false },
+                { "another pid namespace", { EYES_ERROR_NONE, 0 }, true, false },
+                { "a client of MPS", { EYES_ERROR_NONE, 0 }, false, true },
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                print_message("# %s\n", rows[i].name);
+                (void) tear_down(NULL);
+                assert_int_equal(set_up(NULL), 0);
+                pid_t pid = start_child();
+                w->source.host_pids = !rows[i].foreign;
+                hold(0, pid, 300);
+                if (rows[i].mps)
+                        card.listed[0][0].list = EYES_ROW_MPS;
+                card.work[0] = rows[i].work;
+                greet(1000);
+                if (rows[i].foreign || rows[i].mps) {
+                        card.worked = 1; /* the driver does sample: somebody else */
+                        assert_int_equal(flags_now(11000), 0);
+                        card.worked = 0;
+                }
+                assert_int_equal(flags_now(21000), 0);
+                assert_int_equal(flags_now(31000), 0);
+                end_child(pid);
+        }
+}
+
+static void time_on_a_cpu_is_work(void **state)
+{
+        (void) state;
+        pid_t pid = start_busy_child();
+
+        w->source.host_pids = true;
+        hold(0, pid, 300);
+        greet(1000);
+        card.worked = 1; /* somebody else: so the driver does sample */
+        (void) flags_now(11000);
+        uint64_t before = cpu_ticks(pid);
+        while (cpu_ticks(pid) < before + 12) /* 120 ms: more than 1 % of ten seconds */
+                (void) usleep(1000);
+        assert_int_equal(flags_now(21000), EYES_ROW_WORKED);
+        (void) kill(pid, SIGSTOP);
+        (void) flags_now(31000);
+        assert_int_equal(flags_now(41000), EYES_ROW_RESTED);
+        end_child(pid);
+}
+
+static void process_that_came_within_the_interval_is_not_known_yet(void **state)
+{
+        (void) state;
+        pid_t pid = start_child();
+
+        w->source.host_pids = true;
+        greet(1000);
+        card.worked = 1;
+        assert_int_equal(watcher_turn(w, 11000), 0);
+        hold(0, pid, 300);
+        assert_int_equal(flags_now(12000), 0);
+        assert_int_equal(flags_now(21000), 0); /* seen for the first time with its CPU time */
+        assert_int_equal(flags_now(31000), EYES_ROW_RESTED);
+        end_child(pid);
+}
+
+/* Rows that stand in for ones that were refused say nothing of what anybody does now. */
+static void rows_of_before_do_not_say_that_anybody_rests(void **state)
+{
+        (void) state;
+        pid_t pid = start_child();
+
+        w->source.host_pids = true;
+        hold(0, pid, 300);
+        greet(1000);
+        card.worked = 1;
+        (void) flags_now(11000);
+        assert_int_equal(flags_now(21000), EYES_ROW_RESTED);
+        card.list[0] = (struct gpu_status){ EYES_ERROR_REJECTED, 0 };
+        assert_int_equal(flags_now(22000), 0);
+        end_child(pid);
+}
+
 #define card_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -646,6 +816,11 @@ int main(void)
                 card_test(table_that_is_full_leaves_processes_unidentified),
                 card_test(brain_that_is_gone_ends_the_turn),
                 card_test(requests_beyond_the_limit_wait_for_the_next_turn),
+                card_test(row_that_does_nothing_says_so_once_it_is_known),
+                card_test(what_the_driver_does_not_sample_is_not_known),
+                card_test(time_on_a_cpu_is_work),
+                card_test(process_that_came_within_the_interval_is_not_known_yet),
+                card_test(rows_of_before_do_not_say_that_anybody_rests),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

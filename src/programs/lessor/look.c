@@ -189,8 +189,9 @@ static const char *who_of(const json_t *object, char *buf, size_t buf_size)
 /* What its owner should know, beyond why it was granted. */
 static bool is_warned(const json_t *lease)
 {
-        static const enum rule warnings[] = { RULE_SLOT_WARNING, RULE_SLOT_OVER, RULE_OTHER_DEVICE, RULE_OVER_USE,
-                                              RULE_DEVICE_CHANGED };
+        static const enum rule warnings[] = { RULE_SLOT_WARNING,  RULE_SLOT_OVER,      RULE_OTHER_DEVICE,
+                                              RULE_OVER_USE,      RULE_DEVICE_CHANGED, RULE_STILL_DRAINING,
+                                              RULE_STILL_ORPHANED };
         const char *rule = json_text(json_object_get(lease, "reason"), "rule", "");
         for (size_t i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++)
                 if (strcmp(rule, rule_name(warnings[i])) == 0)
@@ -249,6 +250,41 @@ static void print_park(const json_t *lease, const char *indent)
         (void) printf("%s\n", show_colour(SHOW_PLAIN));
 }
 
+/* That it does nothing, or takes more than it asked for. A short pause is nobody's business. */
+static void print_idle(const json_t *lease)
+{
+        enum { PAUSE_MS = 60000 };
+        char text[DURATION_TEXT_MAX];
+        uint64_t ms;
+
+        if (json_amount(lease, "idle_ms", &ms) && ms >= PAUSE_MS)
+                (void) printf("  %sidle for %s%s", show_colour(SHOW_YELLOW), duration_text(ms, text),
+                              show_colour(SHOW_PLAIN));
+        if (json_amount(lease, "over_use_ms", &ms))
+                (void) printf("  %suses more than it reserved%s", show_colour(SHOW_YELLOW), show_colour(SHOW_PLAIN));
+}
+
+void look_listed(const json_t *leases)
+{
+        size_t i, n = 0;
+        json_t *lease;
+
+        json_array_foreach(leases, i, lease) n += json_is_true(json_object_get(lease, "idle_listed"));
+        if (n == 0)
+                return;
+        (void) printf("\n%sidle for long: memory that does nothing%s (%zu)\n", show_colour(SHOW_BOLD),
+                      show_colour(SHOW_PLAIN), n);
+        json_array_foreach(leases, i, lease)
+        {
+                char id[32], held[SIZE_TEXT_MAX], idle[DURATION_TEXT_MAX], who[128];
+                if (json_is_true(json_object_get(lease, "idle_listed")))
+                        (void) printf("  %-6s holds %-11s idle for %-12s %s\n",
+                                      show_field(lease, "id", "?", id, sizeof(id)),
+                                      show_bytes(lease, "reserved_bytes", held), span(lease, "idle_ms", idle),
+                                      who_of(lease, who, sizeof(who)));
+        }
+}
+
 /* What is unusual about it, behind its line. */
 static void print_terms(const json_t *lease)
 {
@@ -278,6 +314,7 @@ void look_leases(const json_t *leases)
                         (void) printf("  %sover its time%s", show_colour(SHOW_YELLOW), show_colour(SHOW_PLAIN));
                 else if (json_is_integer(json_object_get(lease, "slot_left_ms")))
                         (void) printf("  %s left", span(lease, "slot_left_ms", left));
+                print_idle(lease);
                 print_terms(lease);
                 print_park(lease, "         ");
                 if (is_warned(lease)) {
@@ -380,6 +417,9 @@ void look_lease(const json_t *lease)
                 { "slot_left_ms", "slot left", 'd' },
                 { "pin_left_ms", "pinned for", 'd' },
                 { "idle_ms", "idle for", 'd' },
+                { "idle_by", "idle, says", 't' },
+                { "idle_counts_in_ms", "takeable in", 'd' },
+                { "over_use_ms", "over-use for", 'd' },
                 { "place", "place", 't' },
                 { "why", "why", 't' },
                 { "expectation", "expectation", 't' },

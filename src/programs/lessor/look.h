@@ -17,6 +17,8 @@ enum { LOOK_WHOM_MAX = 192 };
 const char *look_whom(const json_t *park, char buf[LOOK_WHOM_MAX]);
 void look_devices(const json_t *devices, bool with_holders);
 void look_leases(const json_t *leases);
+/* Those that an administrator is to know of; nothing where there are none. */
+void look_listed(const json_t *leases);
 void look_queue(const json_t *queue);
 void look_strangers(const json_t *strangers);
 void look_lease(const json_t *lease);

@@ -102,6 +102,7 @@ static void print_status(const json_t *status)
         const json_t *queue = json_object_get(status, "queue"), *strangers = json_object_get(status, "strangers");
         heading("leases", leases);
         look_leases(leases);
+        look_listed(leases);
         print_ledger(status);
         heading("queue", queue);
         if (json_array_size(queue) > 0)

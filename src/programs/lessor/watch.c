@@ -71,6 +71,12 @@ static void say_device_changed(struct watch *w)
                 notices_say(&w->notices, "%s: its device %s is back", lessor_lease_id(w->lease), device_of(w, device));
 }
 
+/* lessord says these again by itself, with back-off, or when it happens anew. */
+static bool comes_again(enum rule rule)
+{
+        return rule == RULE_OVER_USE || (rule >= RULE_IDLE_BEGAN && rule <= RULE_STILL_ORPHANED);
+}
+
 static void say_warning(struct watch *w)
 {
         char device[UUID_TEXT_MAX];
@@ -81,7 +87,7 @@ static void say_warning(struct watch *w)
                 say_device_changed(w);
                 return;
         }
-        if (rule < RULE_N && w->told[rule])
+        if (rule < RULE_N && w->told[rule] && !comes_again(rule))
                 return;
         if (rule < RULE_N)
                 w->told[rule] = true;

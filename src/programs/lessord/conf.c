@@ -17,6 +17,7 @@
 
 enum kind {
         KIND_SPAN,
+        KIND_LADDER, /* a span of the ladder of each class */
         KIND_AMOUNT,
         KIND_COUNT32,
         KIND_SHARE32, /* thousandths; text "10%" */
@@ -60,6 +61,12 @@ static const struct key {
         { "over_use_for", KIND_SPAN, AT(core.over_use_ms), 0, DAY_MS, "for so long, before it is warned of" },
         { "correct_sizes", KIND_WORD8, AT(core.correct_sizes), WORDS(off_on),
           "who names less than earlier runs of its program came to gets what those did", off_on },
+        { "idle_notice", KIND_LADDER, AT(idle.notice_ms), 0, 365 * DAY_MS,
+          "who holds and does nothing is told so after; 0: never" },
+        { "idle_reclaimable", KIND_LADDER, AT(idle.reclaimable_ms), 0, 365 * DAY_MS,
+          "and counts as idle for whoever needs memory after; 0: never" },
+        { "idle_listed", KIND_LADDER, AT(idle.listed_ms), 0, 365 * DAY_MS,
+          "and is listed for the administrator after; 0: never" },
         { "wsl_margin", KIND_AMOUNT, AT(wsl_margin_bytes), 0, SIZE_BYTES_MAX, "kept free on each card under WSL" },
         { "ledger_cap", KIND_AMOUNT, AT(core.ledger_cap_bytes), 0, SIZE_BYTES_MAX, "host memory for parked work" },
         { "host_reserve", KIND_AMOUNT, AT(core.host_reserve_bytes), 0, SIZE_BYTES_MAX,
@@ -115,6 +122,7 @@ static const struct key {
         { "poll", KIND_SPAN, AT(poll_ms), 10, 60000, "how often cards are looked at while leases exist" },
         { "poll_busy", KIND_SPAN, AT(poll_busy_ms), 10, 60000, "while something waits, drains or is to be collected" },
         { "poll_idle", KIND_SPAN, AT(poll_idle_ms), 10, 60000, "while there is no lease at all" },
+        { "poll_activity", KIND_SPAN, AT(poll_activity_ms), 50, 600000, "how often is looked at what processes do" },
         { "eyes_deadline", KIND_SPAN, AT(eyes_deadline_ms), 100, 60000,
           "the driver hangs when it has not answered for so long" },
         { "keep_events", KIND_COUNT32, AT(keep_events), 1000, 100000000, "events that are kept for events and why" },
@@ -140,11 +148,13 @@ enum { KEYS_N = sizeof(keys) / sizeof(keys[0]) };
 void conf_defaults(struct conf *conf)
 {
         *conf = (struct conf){ .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
+        conf->poll_activity_ms = 10000;
         conf->keep_events = 100000;
         conf->doors.requests_per_s = 200;
         conf->doors.requests_burst = 1000;
         conf->wsl_margin_bytes = UINT64_C(2) << 30; /* residency was seen to fail with that much shown free */
         config_defaults(&conf->core);
+        conf->idle = conf->core.idle[0];
 }
 
 static uint64_t get(const struct conf *conf, const struct key *key)
@@ -174,6 +184,8 @@ static void set(struct conf *conf, const struct key *key, uint64_t value)
                 memcpy(at, &v32, sizeof(v32));
         else
                 memcpy(at, &value, sizeof(value));
+        for (unsigned class = 0; key->kind == KIND_LADDER && class < IDLE_CLASSES; class ++)
+                memcpy((char *) &conf->core.idle[class] + key->at - AT(idle), &value, sizeof(value));
 }
 
 static int set_text(struct conf *conf, const struct key *key, const char *text, struct error *err)
@@ -199,7 +211,7 @@ void conf_fini(struct conf *conf)
 
 static const char *value_text(const struct key *key, uint64_t value, char *buf, size_t size)
 {
-        if (key->kind == KIND_SPAN)
+        if (key->kind == KIND_SPAN || key->kind == KIND_LADDER)
                 (void) snprintf(buf, size, value % 1000 ? "%" PRIu64 "ms" : "%" PRIu64 "s",
                                 value % 1000 ? value : value / 1000);
         else if (key->kind == KIND_AMOUNT && value != 0 && value % ((uint64_t) 1 << 20) == 0)
@@ -260,7 +272,7 @@ static int parse_value(const struct key *key, const char *text, uint64_t *ret, s
         uint64_t value;
         int r;
 
-        if (key->kind == KIND_SPAN) {
+        if (key->kind == KIND_SPAN || key->kind == KIND_LADDER) {
                 r = duration_parse(key->name, text, &value, err);
         } else if (key->kind == KIND_AMOUNT && strcmp(text, "0") != 0) {
                 r = size_parse(key->name, text, &amount, err);

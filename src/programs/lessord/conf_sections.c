@@ -11,6 +11,7 @@
 #include "base/escape.h"
 #include "base/number.h"
 #include "base/size.h"
+#include "model/lease.h"
 #include "model/limits.h"
 
 void conf_sections_fini(struct conf_sections *s)
@@ -233,6 +234,48 @@ static int check_container(const struct container_rule *rule, struct error *err)
         return 0;
 }
 
+/* ---- classes of priority ---- */
+
+static int begin_class(struct conf_sections *s, const char *name, struct error *err)
+{
+        uint8_t priority;
+
+        if (!priority_parse(name, &priority))
+                return error_set(
+                        err, EINVAL,
+                        "[%s]: there is no such class; allowed: urgent, interactive, normal, batch, filler, or "
+                        "1 to 5",
+                        s->at);
+        s->class = priority - 1U;
+        if (s->classes & (1U << s->class))
+                return error_set(err, EEXIST, "[%s] stands here a second time", s->at);
+        s->classes |= 1U << s->class;
+        return 0;
+}
+
+static int class_line(struct conf_sections *s, struct config *core, const char *key, const char *value,
+                      struct error *err)
+{
+        struct idle_ladder *ladder = &core->idle[s->class];
+        const struct {
+                const char *name;
+                uint64_t *at;
+        } keys[] = { { "idle_notice", &ladder->notice_ms },
+                     { "idle_reclaimable", &ladder->reclaimable_ms },
+                     { "idle_listed", &ladder->listed_ms } };
+
+        for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+                if (strcmp(keys[i].name, key) != 0)
+                        continue;
+                if (s->seen & (1U << i))
+                        return error_set(err, EINVAL, "%s stands in [%s] a second time", key, s->at);
+                s->seen |= 1U << i;
+                return duration_parse(key, value, keys[i].at, err);
+        }
+        return error_set(err, EINVAL, "%s is no key of [%s]; allowed: idle_notice idle_reclaimable idle_listed", key,
+                         s->at);
+}
+
 /* ---- lines ---- */
 
 static int begin(struct conf_sections *s, struct config *core, const char *section, struct error *err)
@@ -243,7 +286,8 @@ static int begin(struct conf_sections *s, struct config *core, const char *secti
                 bool is_group;
         } words[] = { { "user ", SECTION_PEOPLE, false },
                       { "group ", SECTION_PEOPLE, true },
-                      { "container ", SECTION_CONTAINER, false } };
+                      { "container ", SECTION_CONTAINER, false },
+                      { "class ", SECTION_CLASS, false } };
         char safe[96];
         int r = conf_sections_end(s, err);
 
@@ -261,10 +305,13 @@ static int begin(struct conf_sections *s, struct config *core, const char *secti
                         return error_set(err, EINVAL, "[%s]: a name of 1 to %d bytes belongs behind %s", safe,
                                          CONF_NAME_SIZE - 1, words[i].word);
                 s->kind = words[i].kind;
+                if (s->kind == SECTION_CLASS)
+                        return begin_class(s, name, err);
                 return s->kind == SECTION_CONTAINER ? begin_container(s, name, err)
                                                     : begin_people(s, core, words[i].is_group, name, err);
         }
-        return error_set(err, EINVAL, "there is no section [%s]; allowed: [user NAME], [group NAME], [container NAME]",
+        return error_set(err, EINVAL,
+                         "there is no section [%s]; allowed: [user NAME], [group NAME], [container NAME], [class NAME]",
                          safe);
 }
 
@@ -280,6 +327,8 @@ int conf_sections_line(struct conf_sections *s, struct config *core, const char 
         }
         char safe[96];
         (void) text_escape(key, strlen(key), safe, sizeof(safe));
+        if (s->kind == SECTION_CLASS)
+                return class_line(s, core, safe, value, err);
         return s->kind == SECTION_CONTAINER ? container_line(s, safe, value, err)
                                             : people_line(s, core, safe, value, err);
 }

@@ -6,6 +6,7 @@
  *         [user alice]                what one user may have at once; what is not said is as for everyone
  *         [group ml]                  the same for its members; the first group of a user's that stands here counts
  *         [container webui]           a container that may ask (api/container.h)
+ *         [class interactive]         when idle holders of that priority are told, reclaimable, listed (model/config.h)
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +16,7 @@
 
 enum { CONF_NAME_SIZE = 64 };
 
-enum conf_section { SECTION_NONE, SECTION_PEOPLE, SECTION_CONTAINER };
+enum conf_section { SECTION_NONE, SECTION_PEOPLE, SECTION_CONTAINER, SECTION_CLASS };
 
 /* Row n of these is quotas[n] of the configuration. */
 struct conf_people {
@@ -30,7 +31,9 @@ struct conf_sections {
         struct container_rule *containers; /* room for CONTAINER_RULES_MAX, or NULL while there are none */
         char at[CONF_NAME_SIZE + 16];      /* the section that is being read */
         enum conf_section kind;
-        uint32_t seen; /* keys of it, a bit each */
+        uint32_t seen;    /* keys of it, a bit each */
+        unsigned class;   /* SECTION_CLASS: which, and which there were */
+        unsigned classes; /* a bit each */
 };
 
 void conf_sections_fini(struct conf_sections *s);

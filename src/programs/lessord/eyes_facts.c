@@ -177,6 +177,10 @@ static uint32_t flags_of(uint32_t flags)
                 out |= ROW_GRAPHICS;
         if (flags & EYES_ROW_MPS)
                 out |= ROW_MPS;
+        if (flags & EYES_ROW_WORKED)
+                out |= ROW_WORKED;
+        if (flags & EYES_ROW_RESTED)
+                out |= ROW_RESTED;
         /* Nobody we could name: counted, and never anybody's. */
         if (flags & (EYES_ROW_GHOST | EYES_ROW_FOREIGN | EYES_ROW_UNIDENTIFIED))
                 out |= ROW_GHOST;

@@ -184,6 +184,7 @@ int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, 
         e->host = *host;
         e->deadline_ms = deadline_ms;
         e->interval_ms = EYES_INTERVAL_DEFAULT_MS;
+        e->activity_ms = EYES_ACTIVITY_DEFAULT_MS;
         e->backoff_ms = EYES_BACKOFF_FIRST_MS;
         e->next_read_id = 1;
         (void) snprintf(e->program, sizeof(e->program), "%s", program);

@@ -51,8 +51,9 @@ void eyes_link_free(struct eyes_link *e);
 void eyes_link_read(struct eyes_link *e, const char *uuid);
 /* The machine was suspended: nothing that was read before is of today; as if they had been silent until they answer. */
 void eyes_link_slept(struct eyes_link *e);
-/* How often the eyes look by themselves; also how often they are asked whether they still answer (not below 1 s). */
-void eyes_link_interval(struct eyes_link *e, uint64_t ms);
+/* How often the eyes look by themselves, and at what processes do; the first also is how often they are asked whether they
+ * still answer (not below 1 s). */
+void eyes_link_interval(struct eyes_link *e, uint64_t ms, uint64_t activity_ms);
 /* Take nothing from the socket for a while: what is not taken stays there, nothing is lost (the journal is full). */
 void eyes_link_pause(struct eyes_link *e, bool pause);
 

@@ -36,7 +36,7 @@ struct eyes_link {
         struct eyes_host host;
         char program[4096];
         uint64_t deadline_ms;
-        uint64_t interval_ms;
+        uint64_t interval_ms, activity_ms;
         struct eyes_slot slots[EYES_ALIVE_MAX];
         struct eyes_slot *now; /* whom we listen to; NULL between two */
         uv_poll_t *sock_poll;  /* one for each process; freed when the loop has let go of it */

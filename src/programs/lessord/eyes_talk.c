@@ -167,19 +167,24 @@ static void arm_ping(struct eyes_link *e)
 static void send_interval(struct eyes_link *e)
 {
         e->out.kind = EYES_INTERVAL;
-        e->out.interval = (struct eyes_interval){ .ms = (uint32_t) e->interval_ms };
+        e->out.interval =
+                (struct eyes_interval){ .ms = (uint32_t) e->interval_ms, .activity_ms = (uint32_t) e->activity_ms };
         (void) send_message(e, &e->out);
 }
 
-void eyes_link_interval(struct eyes_link *e, uint64_t ms)
+static uint64_t within(uint64_t ms, uint64_t least_ms, uint64_t most_ms)
 {
-        if (ms < EYES_INTERVAL_MIN_MS)
-                ms = EYES_INTERVAL_MIN_MS;
-        if (ms > EYES_INTERVAL_MAX_MS)
-                ms = EYES_INTERVAL_MAX_MS;
-        if (e->interval_ms == ms)
+        return ms < least_ms ? least_ms : ms > most_ms ? most_ms : ms;
+}
+
+void eyes_link_interval(struct eyes_link *e, uint64_t ms, uint64_t activity_ms)
+{
+        ms = within(ms, EYES_INTERVAL_MIN_MS, EYES_INTERVAL_MAX_MS);
+        activity_ms = within(activity_ms, EYES_ACTIVITY_MIN_MS, EYES_ACTIVITY_MAX_MS);
+        if (e->interval_ms == ms && e->activity_ms == activity_ms)
                 return;
         e->interval_ms = ms;
+        e->activity_ms = activity_ms;
         if (!e->now || !e->has_hello)
                 return;
         send_interval(e);

@@ -87,7 +87,7 @@ static void on_tick(uv_timer_t *timer)
                 outage_begin(d, &(struct inputs){ 0 }, -r, &err);
                 return;
         }
-        eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d));
+        eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d), d->conf.poll_activity_ms);
         if (!pace_has_leases(d->world))
                 (void) uv_timer_stop(&d->tick);
         d->tidying_is_late = true;
@@ -107,7 +107,7 @@ void pace_set(struct daemon *d)
         uint64_t ms = wanted_interval_ms(d);
 
         if (d->eyes_ms == 0 || ms < d->eyes_ms)
-                eyes_link_interval(d->eyes, d->eyes_ms = ms);
+                eyes_link_interval(d->eyes, d->eyes_ms = ms, d->conf.poll_activity_ms);
         if (!uv_is_active((uv_handle_t *) &d->tick) && (pace_has_leases(d->world) || ms != d->eyes_ms))
                 (void) uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
         (void) tidy(d);
