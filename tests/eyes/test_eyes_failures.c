@@ -219,8 +219,11 @@ static int start_and_say(const void *bytes, size_t n)
 static void brain_that_sends_garbage_ends_the_eyes(void **state)
 {
         (void) state;
-        assert_int_equal(start_and_say("\1\0\xff\xff", 4), 1);
-        assert_int_equal(start_and_say("\1\0\4\0", 4), 1); /* a message that is the eyes' own to send, and cut */
+        static const uint8_t no_kind[] = { EYES_VERSION, 0, 0xff, 0xff };
+        static const uint8_t cut[] = { EYES_VERSION, 0, EYES_DEVICE, 0 }; /* and the eyes' own to send */
+
+        assert_int_equal(start_and_say(no_kind, sizeof(no_kind)), 1);
+        assert_int_equal(start_and_say(cut, sizeof(cut)), 1);
 }
 
 static int run_raw(const char *const argv[], int fd, const void *first, size_t n_first)
@@ -260,9 +263,9 @@ static int run_raw(const char *const argv[], int fd, const void *first, size_t n
 static void program_explains_wrong_use_by_its_exit_status(void **state)
 {
         (void) state;
-        static const char other_version[] = "\2\0\1\0\2\0\0\0";
-        static const char other_hello[] = "\1\0\1\0\2\0\0\0";
-        static const char not_hello[] = "\1\0\2\0\350\3\0\0";
+        static const uint8_t other_version[] = { EYES_VERSION + 1, 0, EYES_BRAIN_HELLO, 0, EYES_VERSION + 1, 0, 0, 0 };
+        static const uint8_t other_hello[] = { EYES_VERSION, 0, EYES_BRAIN_HELLO, 0, EYES_VERSION + 1, 0, 0, 0 };
+        static const uint8_t not_hello[] = { EYES_VERSION, 0, EYES_INTERVAL, 0, 0xe8, 3, 0, 0, 0xe8, 3, 0, 0 };
 
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", NULL }, -1, NULL, 0), 2);
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "x" }, -1, NULL, 0), 2);
@@ -270,9 +273,11 @@ static void program_explains_wrong_use_by_its_exit_status(void **state)
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--help", NULL }, -1, NULL, 0), 0);
         assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, NULL, 0),
                          0); /* the brain left at once */
-        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, other_version, 8), 3);
-        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, other_hello, 8), 3);
-        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, not_hello, 8), 1);
+        assert_int_equal(
+                run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, other_version, sizeof(other_version)), 3);
+        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, other_hello, sizeof(other_hello)),
+                         3);
+        assert_int_equal(run_raw((const char *[]){ "lessor-eyes", "--fd", "3" }, 3, not_hello, sizeof(not_hello)), 1);
 }
 
 int main(void)
