@@ -665,18 +665,6 @@ static void serve_plan(struct pass *p, struct entry *e, struct plan *plan)
         tell_wait(p, e, &why, false);
 }
 
-/* Does anybody there have a way out? Mostly nobody does, and then nothing has to be searched. */
-static bool anyone_may_give_way(const struct world *w, uint32_t device)
-{
-        world_each_holder_on (w, i, device) {
-                const struct holder *h = &w->holders[i];
-                const struct lease *lease = h->kind == HOLDER_LEASE ? &w->leases[h->lease.index] : NULL;
-                if (h->kind == HOLDER_TENANT || (lease && (lease->filler || ways_out_usable(&lease->ways) != 0)))
-                        return true;
-        }
-        return false;
-}
-
 static bool is_of_leases(const struct world *w, const struct reclaim *r)
 {
         for (uint32_t i = 0; i < r->n; i++)
@@ -706,7 +694,7 @@ static bool reclaim_for(struct pass *p, struct entry *e, struct reason *why, uin
                         continue;
                 struct lane *lane = lane_of(p, d);
                 if (!lane->usable || lane->pending || e->demand_bytes > lane->ceiling_bytes ||
-                    !anyone_may_give_way(w, d))
+                    world_tally(w, d)->n_giving == 0)
                         continue;
                 if (lane->head && lane->head != e && !rank_passes(&w->config, e->priority, lane->head_rank))
                         continue;

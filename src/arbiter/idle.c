@@ -141,5 +141,6 @@ void idle_forget(struct world *w)
         world_each_holder_of (w, i, HOLDER_LEASE) {
                 w->holders[i].activity = HOLDER_ACTIVITY_UNKNOWN;
                 w->holders[i].rests_since_ms = 0;
+                world_device_changed(w, w->holders[i].device);
         }
 }

@@ -426,9 +426,16 @@ static bool deepen(struct search *s)
 
 static bool take_in_order(struct search *s)
 {
+        struct sums sums = s->base; /* what suffices() would come to, one after another */
+        bool alone = s->alone;
+
         for (uint32_t i = 0, n = 0; i < s->n && n < VICTIMS_MAX; i++) {
-                n += take_gently(s, &s->of[i]);
-                if (s->of[i].taken && suffices(s))
+                if (!take_gently(s, &s->of[i]))
+                        continue;
+                n++;
+                give_back(&sums, s->w, &s->of[i]);
+                alone = alone && !s->w->holders[s->of[i].holder].exclusive;
+                if (!alone && sums_fit(&sums, s->demand->bytes))
                         return true;
         }
         return deepen(s);
@@ -494,9 +501,13 @@ static bool take_any_set(struct search *s)
 /* Each plan that runs counts as done, and whatever else is on its way off the device as gone. */
 static void count_as_done(struct world *w, const struct reclaim_demand *d, struct sums *s)
 {
-        world_each_holder_on (w, i, d->device) {
+        bool any_asks = world_tally(w, d->device)->n_asking != 0; /* else only claims are looked at */
+
+        world_each_holder (w, i, any_asks ? w->holders_on[d->device] : w->holders_of[HOLDER_CLAIM]) {
                 const struct holder *h = &w->holders[i];
                 const struct lease *lease = lease_of(w, h);
+                if (h->device != d->device)
+                        continue;
                 if (h->kind == HOLDER_CLAIM && (h->claim_kind == CLAIM_HEAD || ref_equal(h->entry, d->entry)))
                         sums_take_out(s, h);
                 else if (lease && lease->state == LEASE_ASKING && lease->park.step != PARK_UNDOING)
@@ -550,6 +561,8 @@ static uint64_t owed_by_plans_bytes(struct world *w, const struct reclaim_demand
 /* An exclusive lease that is at work there: beside it nothing starts, however much is free. */
 static bool somebody_is_alone(struct world *w, uint32_t device)
 {
+        if (world_tally(w, device)->exclusive_id == 0)
+                return false;
         world_each_holder_on (w, i, device) {
                 const struct lease *lease = w->holders[i].exclusive ? lease_of(w, &w->holders[i]) : NULL;
                 if (lease && lease->state != LEASE_ASKING)

@@ -51,11 +51,20 @@ static bool yields(const struct lease *lease)
         return lease->backfilled && ways_out_usable(&lease->ways) != 0;
 }
 
+/* Tenants are asked what they can do, fillers what is proven of them. */
+static bool may_give(const struct lease *lease)
+{
+        return lease->filler || ways_out_usable(&lease->ways) != 0;
+}
+
 static inline void add(struct tally *t, const struct world *w, const struct holder *h)
 {
         add_to_sums(&t->sums, h);
         grow(&t->listed_bytes, h->used_bytes);
         t->n_keepers += holder_may_keep_back(h);
+        t->n_idle += (h->idle_since_ms != 0 || h->rests_since_ms != 0) &&
+                     (h->kind == HOLDER_LEASE || h->kind == HOLDER_TENANT);
+        t->n_giving += h->kind == HOLDER_TENANT;
         if (h->kind != HOLDER_LEASE || h->lease.index >= w->n_leases)
                 return;
 
@@ -63,6 +72,8 @@ static inline void add(struct tally *t, const struct world *w, const struct hold
         t->n_leases++;
         t->n_there += lease_is_there(lease);
         t->n_yielding += yields(lease);
+        t->n_giving += may_give(lease);
+        t->n_asking += lease->state == LEASE_ASKING;
         if (h->exclusive)
                 t->exclusive_id = lease->id;
 }
@@ -94,6 +105,9 @@ void tally_take_out(struct tally *t, const struct world *w, const struct holder 
         t->n_there -= part.n_there;
         t->n_keepers -= part.n_keepers;
         t->n_yielding -= part.n_yielding;
+        t->n_giving -= part.n_giving;
+        t->n_idle -= part.n_idle;
+        t->n_asking -= part.n_asking;
         t->listed_bytes -= part.listed_bytes;
         t->sums.reserved_bytes -= part.sums.reserved_bytes;
         t->sums.promised_bytes -= part.sums.promised_bytes;

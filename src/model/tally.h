@@ -35,6 +35,9 @@ struct tally {
         uint32_t n_there;      /* of them: not draining or parked */
         uint32_t n_keepers;    /* holders of those that may keep something back for ever */
         uint32_t n_yielding;   /* leases that went ahead of a head and have a way out: they give way to it */
+        uint32_t n_giving;     /* holders that have a way out, or may have one: else nothing has to be searched there */
+        uint32_t n_idle;       /* leases and tenants that say or look as if they have nothing to do */
+        uint32_t n_asking;     /* leases on their way off it */
         uint64_t exclusive_id; /* of the exclusive lease that has it; 0 = none */
         uint64_t listed_bytes; /* Σ u as listed, known whole or not */
         struct sums sums;      /* of the holders alone: what the device says of itself is 0 in it */

@@ -256,7 +256,8 @@ static bool tally_is_same(const struct tally *a, const struct tally *b)
         const struct sums *x = &a->sums, *y = &b->sums;
 
         return a->n_leases == b->n_leases && a->n_there == b->n_there && a->n_keepers == b->n_keepers &&
-               a->n_yielding == b->n_yielding && a->exclusive_id == b->exclusive_id &&
+               a->n_yielding == b->n_yielding && a->n_giving == b->n_giving && a->n_idle == b->n_idle &&
+               a->n_asking == b->n_asking && a->exclusive_id == b->exclusive_id &&
                a->listed_bytes == b->listed_bytes && x->reserved_bytes == y->reserved_bytes &&
                x->promised_bytes == y->promised_bytes && x->known_used_bytes == y->known_used_bytes &&
                x->known_untaken_bytes == y->known_untaken_bytes &&

@@ -72,7 +72,10 @@ static void change_lease(struct holder *h)
         h->uncollected = below(4) == 0;
         h->pinned = below(8) == 0;
         h->exclusive = below(40) == 0;
-        lease->state = below(6) == 0 ? LEASE_DRAINING : LEASE_ACTIVE;
+        h->idle_since_ms = below(3) == 0 ? 1 : 0;
+        h->rests_since_ms = below(3) == 0 ? 1 : 0;
+        lease->filler = below(5) == 0;
+        lease->state = below(6) == 0 ? LEASE_DRAINING : below(6) == 0 ? LEASE_ASKING : LEASE_ACTIVE;
         lease->slot_end_ms = below(3) == 0 ? 0 : 1000 + below(20); /* many of the same time */
         lease->ended_ms = below(5000);
         lease->kill_at_end = below(3) == 0;
@@ -118,6 +121,9 @@ static void assert_kept_is_true(uint32_t device)
         assert_int_equal(kept.n_there, made.n_there);
         assert_int_equal(kept.n_keepers, made.n_keepers);
         assert_int_equal(kept.n_yielding, made.n_yielding);
+        assert_int_equal(kept.n_giving, made.n_giving);
+        assert_int_equal(kept.n_idle, made.n_idle);
+        assert_int_equal(kept.n_asking, made.n_asking);
         assert_int_equal(kept.exclusive_id, made.exclusive_id);
         assert_int_equal(kept.listed_bytes, made.listed_bytes);
         assert_int_equal(kept.sums.reserved_bytes, made.sums.reserved_bytes);
