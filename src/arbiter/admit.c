@@ -379,7 +379,35 @@ static void say_booking(struct pass *p, const struct entry *booking, struct reas
         why->start_ms = booking->due_ms;
 }
 
-static bool become_head(struct pass *p, struct entry *e, const struct standing *standings, const struct reason *cannot)
+static struct reclaim_demand demand_of(const struct world *w, const struct entry *e, uint32_t device)
+{
+        return (struct reclaim_demand){ .device = device,
+                                        .bytes = e->demand_bytes,
+                                        .priority = e->priority,
+                                        .entry = world_entry_ref(w, e),
+                                        .leaving_ledger_bytes = w->leases[e->lease.index].park.charged_bytes };
+}
+
+/* Why nobody's memory on @device is taken back for it; false: of that nothing is to be said. Worked out only where it is told. */
+static bool say_nobody_gives_way(struct world *w, const struct entry *e, uint32_t device, struct reason *why)
+{
+        struct reason cannot = { 0 };
+        struct reclaim found;
+
+        if (device == NO_DEVICE)
+                return false;
+        struct reclaim_demand demand = demand_of(w, e, device);
+        reclaim_plan(w, &demand, &found, &cannot);
+        if (cannot.n_blockers == 0)
+                return false;
+        why->n_blockers = cannot.n_blockers;
+        memcpy(why->blockers, cannot.blockers, sizeof(why->blockers));
+        why->earliest_ms = cannot.earliest_ms;
+        return true;
+}
+
+/* @asked: the device on which others were looked for who could give way to it; NO_DEVICE = none. */
+static bool become_head(struct pass *p, struct entry *e, const struct standing *standings, uint32_t asked)
 {
         struct world *w = p->world;
         uint32_t device = NO_DEVICE;
@@ -429,13 +457,8 @@ static bool become_head(struct pass *p, struct entry *e, const struct standing *
         why.start_ms = e->start_ms;
         if (rule == RULE_BEFORE_BOOKING)
                 say_booking(p, s->booking, &why);
-        if (cannot && cannot->n_blockers != 0) { /* with why nobody's memory is taken back for it */
-                why.n_blockers = cannot->n_blockers;
-                memcpy(why.blockers, cannot->blockers, sizeof(why.blockers));
-                why.earliest_ms = cannot->earliest_ms;
-        } else {
+        if (!say_nobody_gives_way(w, e, asked, &why))
                 reason_add_holders(&why, w, device, world_entry_ref(w, e));
-        }
         tell_wait(p, e, &why, start_changed);
         return true;
 }
@@ -489,7 +512,7 @@ static void wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, 
 
         order_looks(p, e, devices, &others_wait);
         /* A look takes milliseconds. Where it does not come, the other devices have a head in it meanwhile. */
-        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e, NULL, NULL))
+        if (entry_waited_ms(e, w->now_ms) > w->config.reading_max_age_ms && become_head(p, e, NULL, NO_DEVICE))
                 return;
 
         uint32_t first = (uint32_t) __builtin_ctzll(devices);
@@ -675,14 +698,14 @@ static bool is_of_leases(const struct world *w, const struct reclaim *r)
 
 /*
  * It cannot start: could others give way to it? Only who is first on a device, or more important than who is, asks that. One
- * reading that is unsettled or old may delay it; nothing is begun by it. Where it does not suffice, @why says what is in the way.
+ * reading that is unsettled or old may delay it; nothing is begun by it. Where it does not suffice, *ret_device is where that was
+ * found.
  */
-static bool reclaim_for(struct pass *p, struct entry *e, struct reason *why, uint32_t *ret_device)
+static bool reclaim_for(struct pass *p, struct entry *e, uint32_t *ret_device)
 {
         struct world *w = p->world;
         const struct lease *lease = world_lease_get(w, e->lease);
-        struct reclaim best = { 0 };
-        struct reason best_why;
+        struct reclaim best;
         uint64_t unread = 0;
         bool others_wait;
 
@@ -699,16 +722,9 @@ static bool reclaim_for(struct pass *p, struct entry *e, struct reason *why, uin
                 if (lane->head && lane->head != e && !rank_passes(&w->config, e->priority, lane->head_rank))
                         continue;
 
-                struct reclaim_demand demand = { .device = d,
-                                                 .bytes = e->demand_bytes,
-                                                 .priority = e->priority,
-                                                 .entry = world_entry_ref(w, e),
-                                                 .leaving_ledger_bytes = lease->park.charged_bytes };
+                struct reclaim_demand demand = demand_of(w, e, d);
                 struct reclaim r;
-                struct reason this_why = { .rule = RULE_PLAN_BEGAN, .need_bytes = e->demand_bytes };
-                this_why.free_bytes = lane->free_bytes;
-                this_why.total_bytes = lane->now.total_bytes;
-                reclaim_plan(w, &demand, &r, &this_why);
+                reclaim_plan(w, &demand, &r, NULL);
                 bool better = *ret_device == NO_DEVICE || (r.suffices && !best.suffices) ||
                               (r.suffices && best.suffices && r.n < best.n);
                 if (r.suffices && r.n != 0 && !lane->fresh) {
@@ -718,17 +734,20 @@ static bool reclaim_for(struct pass *p, struct entry *e, struct reason *why, uin
                 if (!better || !is_of_leases(w, &r))
                         continue;
                 best = r;
-                best_why = this_why;
                 *ret_device = d;
         }
         if (unread != 0 && !(*ret_device != NO_DEVICE && best.suffices))
                 order_looks(p, e, unread, &others_wait);
         if (*ret_device == NO_DEVICE)
                 return false;
-        *why = best_why;
         if (!best.suffices || best.n == 0)
                 return false;
-        struct plan *plan = plan_begin(w, e, *ret_device, &best, why, p->out);
+        struct reason why = { .rule = RULE_PLAN_BEGAN,
+                              .need_bytes = e->demand_bytes,
+                              .free_bytes = p->lanes[*ret_device].free_bytes,
+                              .total_bytes = p->lanes[*ret_device].now.total_bytes };
+        reclaim_name_victims(w, &best, &why);
+        struct plan *plan = plan_begin(w, e, *ret_device, &best, &why, p->out);
         if (!plan)
                 return false;
         lane_refresh(w, *ret_device, &p->lanes[*ret_device]);
@@ -869,11 +888,10 @@ static void look_at(struct pass *p, struct entry *e)
                 wait_for_reading(p, e, unread, standings);
                 return;
         }
-        struct reason why;
-        uint32_t reclaim_device;
-        if (reclaim_for(p, e, &why, &reclaim_device))
+        uint32_t asked;
+        if (reclaim_for(p, e, &asked))
                 return;
-        if (!become_head(p, e, standings, reclaim_device != NO_DEVICE ? &why : NULL) && !is_too_large(p, e))
+        if (!become_head(p, e, standings, asked) && !is_too_large(p, e))
                 stay_behind(p, e, nearest, &standings[nearest]);
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <string.h>
 #include "arbiter/reclaim.h"
 #include "arbiter/ceiling.h"
 #include "arbiter/cost.h"
@@ -253,6 +255,13 @@ static enum reclaim_no is_outranked(const struct world *w, const struct lease *l
         return RECLAIM_AT_WORK;
 }
 
+static unsigned rank_of_holder(const struct world *w, const struct holder *h, const struct lease *lease)
+{
+        if (lease)
+                return lease_rank(&w->config, lease, w->now_ms);
+        return h->priority != 0 ? h->priority : PRIORITY_NORMAL;
+}
+
 /* May this holder be a victim of the demand? Fills @ret where it may. */
 static enum reclaim_no judge(struct world *w, uint32_t row, const struct reclaim_demand *d, struct candidate *ret,
                              uint64_t *ret_changes_ms)
@@ -271,9 +280,7 @@ static enum reclaim_no judge(struct world *w, uint32_t row, const struct reclaim
         no = find_ways(w, h, lease, 0, ret->ways, &ret->n_ways);
         if (no != RECLAIM_MAY)
                 return no;
-        unsigned rank = lease              ? lease_rank(&w->config, lease, w->now_ms)
-                        : h->priority != 0 ? h->priority
-                                           : PRIORITY_NORMAL;
+        unsigned rank = rank_of_holder(w, h, lease);
         ret->rank = (uint8_t) rank;
         bool is_filler = rank >= PRIORITY_FILLER && d->priority < PRIORITY_FILLER;
         if (ret->idle) {
@@ -289,6 +296,21 @@ static enum reclaim_no judge(struct world *w, uint32_t row, const struct reclaim
         ret->class = is_filler ? CLASS_FILLER : ret->idle ? CLASS_IDLE : CLASS_BUSY;
         ret->cost_ms = lease ? cost_in_all_ms(w, lease, (enum way_out_kind) ret->ways[0]) : 0;
         return no;
+}
+
+/* The same where nobody asks why not: most are no victims by their rank, which is seen at once. */
+static bool may_be_victim(struct world *w, uint32_t row, const struct reclaim_demand *d, struct candidate *ret)
+{
+        const struct holder *h = &w->holders[row];
+        const struct lease *lease = lease_of(w, h);
+        uint64_t changes_ms;
+
+        if (!lease && h->kind != HOLDER_TENANT)
+                return false;
+        if (idle_reclaimable_since_ms(w, h, NULL) == 0 &&
+            is_outranked(w, lease, rank_of_holder(w, h, lease), d, &changes_ms) != RECLAIM_MAY)
+                return false;
+        return judge(w, row, d, ret, &changes_ms) == RECLAIM_MAY;
 }
 
 /* ---- the search ---- */
@@ -619,10 +641,28 @@ static void sooner(uint64_t *earliest_ms, uint64_t ms, uint64_t now_ms)
                 *earliest_ms = ms;
 }
 
+static void collect_victims(struct search *s)
+{
+        struct world *w = s->w;
+        struct candidate c;
+
+        /* For a filler nobody's work is interrupted. */
+        if (s->demand->priority >= PRIORITY_FILLER && world_tally(w, s->demand->device)->n_idle == 0)
+                return;
+        world_each_holder_on (w, i, s->demand->device)
+                if (may_be_victim(w, i, s->demand, &c) &&
+                    (w->holders[i].kind != HOLDER_LEASE || !is_in_a_plan(w, lease_of(w, &w->holders[i]))))
+                        insert(s, &c);
+}
+
 static void collect(struct search *s, struct reclaim *ret, struct reason *why)
 {
         struct world *w = s->w;
 
+        if (!why) {
+                collect_victims(s);
+                return;
+        }
         world_each_holder_on (w, i, s->demand->device) {
                 const struct holder *h = &w->holders[i];
                 const struct lease *lease = lease_of(w, h);
@@ -641,8 +681,7 @@ static void collect(struct search *s, struct reclaim *ret, struct reason *why)
                 uint64_t end_ms = changes_ms != 0 ? changes_ms : ends_by_itself_ms(w, h);
                 if (end_ms != changes_ms && no != RECLAIM_PINNED)
                         sooner(&ret->earliest_ms, end_ms, w->now_ms);
-                if (why)
-                        add_blocker(w, i, no, end_ms, why);
+                add_blocker(w, i, no, end_ms, why);
         }
 }
 
@@ -663,8 +702,11 @@ static bool was_blocked(struct world *w, const struct candidate *c)
 
 void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclaim *ret, struct reason *why)
 {
-        struct search s = { .w = w, .demand = d };
+        struct search s; /* but for the candidates, who are written one by one */
 
+        memset(&s, 0, offsetof(struct search, of));
+        s.w = w;
+        s.demand = d;
         *ret = (struct reclaim){ 0 };
         sums_now(w, d->device, &s.base);
         if (w->degraded || !device_is_usable(&w->devices[d->device]))
@@ -695,10 +737,6 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
 
         drop_unneeded(&s);
         ret->earliest_ms = 0;
-        if (why) {
-                why->n_blockers = 0;
-                why->earliest_ms = 0;
-        }
         /* Who could not be tried lately goes first: where that is so again, nobody was parked in vain. */
         for (uint32_t k = 0; k < 2 * s.n && ret->n < VICTIMS_MAX; k++) {
                 const struct candidate *c = &s.of[k % s.n];
@@ -711,9 +749,17 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
                                                .way = way,
                                                .bytes = u64_sub0(u64_max(h->reserved_bytes, h->used_bytes),
                                                                  h->ways.floor_bytes[way]) };
-                if (why)
-                        add_blocker(w, c->holder, RECLAIM_MAY, 0, why);
         }
+        if (why)
+                reclaim_name_victims(w, ret, why);
+}
+
+void reclaim_name_victims(struct world *w, const struct reclaim *r, struct reason *why)
+{
+        why->n_blockers = 0;
+        why->earliest_ms = 0;
+        for (uint32_t i = 0; i < r->n; i++)
+                add_blocker(w, r->steps[i].holder, RECLAIM_MAY, 0, why);
 }
 
 enum reclaim_no reclaim_may_take(struct world *w, const struct lease *lease, const struct reclaim_demand *d)

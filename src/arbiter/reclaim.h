@@ -30,8 +30,11 @@ struct reclaim {
 };
 
 /* @why, where it is not NULL: its blockers and earliest_ms are filled where it does not suffice, else the blockers are the
- * victims. */
+ * victims. Without it the same is found quicker, and ret->earliest_ms is not. */
 void reclaim_plan(struct world *world, const struct reclaim_demand *demand, struct reclaim *ret, struct reason *why);
+
+/* The victims of a plan that was found without a reason, as reclaim_plan() would have named them. */
+void reclaim_name_victims(struct world *world, const struct reclaim *r, struct reason *why);
 
 /* May @lease still be taken from for the demand: did it become busy, pinned, more important since the plan was made? */
 enum reclaim_no reclaim_may_take(struct world *world, const struct lease *lease, const struct reclaim_demand *demand);

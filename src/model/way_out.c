@@ -44,6 +44,10 @@ unsigned ways_out_in_order(const struct ways_out *w, uint8_t mask, uint8_t ret[W
 {
         unsigned n = 0;
 
+        if ((mask & (mask - 1)) == 0) { /* one or none: nothing to order */
+                ret[0] = mask != 0 ? (uint8_t) __builtin_ctz(mask) : 0;
+                return mask != 0;
+        }
         for (int breaking = 0; breaking <= 1; breaking++) {
                 for (unsigned at = 0; at < WAY_OUT_N; at++) {
                         uint32_t kind = w->declared >> at * DECLARED_BITS & DECLARED_MASK;

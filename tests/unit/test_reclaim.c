@@ -64,9 +64,20 @@ static void idle_for(struct table *t, uint64_t id, uint64_t seconds, uint64_t ke
 static bool asks(struct table *t, uint8_t priority, uint64_t bytes)
 {
         struct reclaim_demand demand = { .device = t->card, .bytes = bytes, .priority = priority };
+        struct reclaim quick;
 
+        world_device_changed(t->s.world, t->card); /* the cases write rows by hand */
         memset(&t->why, 0, sizeof(t->why));
         reclaim_plan(t->s.world, &demand, &t->plan, &t->why);
+        /* Where nobody asks why not, the same is found. */
+        reclaim_plan(t->s.world, &demand, &quick, NULL);
+        assert_int_equal(quick.suffices, t->plan.suffices);
+        assert_int_equal(quick.n, t->plan.n);
+        for (uint32_t i = 0; i < quick.n; i++) {
+                assert_int_equal(quick.steps[i].holder, t->plan.steps[i].holder);
+                assert_int_equal(quick.steps[i].way, t->plan.steps[i].way);
+                assert_int_equal(quick.steps[i].bytes, t->plan.steps[i].bytes);
+        }
         return t->plan.suffices;
 }
 
