@@ -88,6 +88,7 @@ void admit_drop_entry(struct world *w, struct entry *e)
                         world_device_changed(w, w->leases[i].device);
                         w->leases[i].backfill_for = (struct ref){ 0 };
                         w->leases[i].ledger_set_aside_bytes = 0;
+                        world_ledger_changed(w);
                 }
 
         struct lease *lease = world_lease_get(w, e->lease);
@@ -143,6 +144,7 @@ static void note_backfill(struct pass *p, struct lease *lease, const struct lane
         lease->backfilled = true;
         lease->backfill_for = ref_is_none(s->promise) ? world_entry_ref(p->world, lane->head) : s->promise;
         lease->ledger_set_aside_bytes = s->rule == RULE_LEDGER_SET_ASIDE ? e->demand_bytes : 0;
+        world_ledger_changed(p->world);
         p->ledger_room_bytes = u64_sub0(p->ledger_room_bytes, lease->ledger_set_aside_bytes);
 }
 
@@ -978,7 +980,7 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
         p.by_time = by_time;
         p.n_waiting = n;
         if (anyone_may_use_ledger(w, order, n))
-                p.ledger_room_bytes = reclaim_ledger_room_bytes(w);
+                p.ledger_room_bytes = reclaim_ledger_room_now(w);
         for (uint32_t i = 0; i < n; i++) { /* so that a head that stopped being one is noticed */
                 struct entry *e = &w->entries[order[i]];
                 if (!e->is_head)

@@ -78,6 +78,14 @@ bool park_has_away(struct world *w, const struct lease *lease)
         return m.n > m.at[MEMBER_RUNNING];
 }
 
+void park_plan_room(struct world *w, struct lease *lease, uint64_t bytes)
+{
+        if (lease->park.planned_bytes == bytes)
+                return;
+        lease->park.planned_bytes = bytes;
+        world_ledger_changed(w);
+}
+
 void park_forget(struct world *w, struct lease *lease)
 {
         struct ref ref = world_lease_ref(w, lease);
@@ -86,6 +94,7 @@ void park_forget(struct world *w, struct lease *lease)
                 if (ref_equal(w->processes[i].lease, ref))
                         member_leave(w, lease, &w->processes[i]);
         w->ledger_charged_bytes = u64_sub0(w->ledger_charged_bytes, lease->park.charged_bytes);
+        park_plan_room(w, lease, 0);
         lease->park = (struct park){ 0 };
 }
 
@@ -117,7 +126,8 @@ void park_back_to_work(struct world *w, struct lease *lease)
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         k->step = PARK_NONE;
         k->cause = PARK_FOR_NOBODY;
-        k->planned_bytes = k->moved_bytes = k->deadline_ms = 0;
+        park_plan_room(w, lease, 0);
+        k->moved_bytes = k->deadline_ms = 0;
         k->for_lease_id = 0;
         k->failed_ways = 0;
         k->yielded = k->lost_one = k->wants_back = false;
@@ -130,7 +140,8 @@ void park_stays_out(struct world *w, struct lease *lease, struct actions *out)
         struct park *k = &lease->park;
 
         k->way = WAY_OUT_COOPERATE;
-        k->planned_bytes = k->moved_bytes = 0;
+        park_plan_room(w, lease, 0);
+        k->moved_bytes = 0;
         k->failed_ways = 0;
         k->yielded = false;
         park_enter(w, lease, PARK_OUT, 0);
@@ -147,7 +158,7 @@ void park_stick(struct world *w, struct lease *lease, enum hand_why why, struct 
         plan_fail_of(w, lease, out);
         if (lease->state != LEASE_STUCK)
                 life_change_state(w, lease, LEASE_EVENT_STICK);
-        lease->park.planned_bytes = 0;
+        park_plan_room(w, lease, 0);
         if (lease->park.told)
                 return;
         lease->park.told = true;
@@ -161,7 +172,7 @@ void park_undo(struct world *w, struct lease *lease, enum hand_why why, struct a
 
         plan_fail_of(w, lease, out);
         park_reserve(w, lease, can_have_again_bytes(w, lease));
-        k->planned_bytes = 0;
+        park_plan_room(w, lease, 0);
         k->not_before_ms = w->now_ms + w->config.back_off_ms;
         park_say(w, lease, ACTION_WARNING, RULE_PARK_BLOCKED, why, out);
         park_enter(w, lease, PARK_UNDOING, settle_ms(k->used_bytes));
@@ -189,7 +200,7 @@ void park_begin_way(struct world *w, struct lease *lease, enum way_out_kind way,
 
         k->way = (uint8_t) way;
         k->yielded = false;
-        k->planned_bytes = way == WAY_OUT_CHECKPOINT ? h->used_bytes : 0;
+        park_plan_room(w, lease, way == WAY_OUT_CHECKPOINT ? h->used_bytes : 0);
         park_say(w, lease, ACTION_ASKED, RULE_ASKED, way, out);
         if (manage_goes_by(lease)) {
                 manage_stop(w, lease, out);
@@ -257,7 +268,7 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         park_enter(w, lease, PARK_OUT, 0);
         k->parked_ms = w->now_ms;
         k->out_ms = w->now_ms - k->started_ms;
-        k->planned_bytes = 0;
+        park_plan_room(w, lease, 0);
         if (!park_is_a_promise(lease)) /* of that one only what it kept until its return is a success */
                 k->strikes[k->way] = 0;
         life_change_state(w, lease, LEASE_EVENT_PARK);
@@ -276,6 +287,7 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         lease->backfilled = false;
         lease->backfill_for = (struct ref){ 0 };
         lease->ledger_set_aside_bytes = 0;
+        world_ledger_changed(w);
         world_device_changed(w, lease->device);
         cost_learn_out(w, lease, (enum way_out_kind) k->way, k->out_ms, k->used_bytes);
         if (k->way == WAY_OUT_COOPERATE)

@@ -71,7 +71,7 @@ static void on_checkpointed(struct world *w, struct lease *lease, struct process
                 w->host.available_bytes = u64_sub0(w->host.available_bytes, o->host_bytes);
         p->device_bytes = u64_max(p->device_bytes, o->host_bytes); /* what it was read to have may be of before */
         member_charge(w, lease, p, o->host_bytes);
-        lease->park.planned_bytes = u64_sub0(lease->park.planned_bytes, p->device_bytes);
+        park_plan_room(w, lease, u64_sub0(lease->park.planned_bytes, p->device_bytes));
         if (lease->park.step == PARK_UNDOING) {
                 park_undo_members(w, lease, out);
                 return;

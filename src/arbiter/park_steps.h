@@ -28,6 +28,8 @@ void park_enter(struct world *w, struct lease *lease, enum park_step step, uint6
 /* What is not there has nobody beside it. */
 void park_set_exclusive(struct world *w, struct lease *lease, bool exclusive);
 /* Its owner's usage grows by it, or does no more. */
+/* So much room in the ledger is kept for it on its way there. */
+void park_plan_room(struct world *world, struct lease *lease, uint64_t bytes);
 void park_count_as_held(struct world *w, struct lease *lease, bool held);
 uint64_t park_slack_bytes(const struct world *w, uint32_t device);
 /* How much may be used on the device before @p is restored. */

@@ -55,35 +55,28 @@ static uint64_t host_reserve_bytes(const struct world *w)
         return u64_max(w->config.host_reserve_bytes, w->host.total_bytes / 1000 * w->config.host_reserve_milli);
 }
 
-static uint64_t planned_bytes(const struct world *w)
-{
-        uint64_t bytes = 0;
-
-        for (uint32_t i = 0; i < w->n_leases; i++)
-                if (w->lease_ids[i] != 0)
-                        bytes = u64_add_sat(bytes, w->leases[i].park.planned_bytes);
-        return bytes;
-}
-
 /* Charged, on its way there, or set aside. */
-static uint64_t ledger_taken_bytes(const struct world *w)
+static uint64_t ledger_taken_bytes(const struct world *w, const struct ledger_tally *ledger)
 {
-        uint64_t taken = u64_add_sat(w->ledger_charged_bytes, planned_bytes(w));
-
-        for (uint32_t i = 0; i < w->n_leases; i++)
-                if (w->lease_ids[i] != 0)
-                        taken = u64_add_sat(taken, w->leases[i].ledger_set_aside_bytes);
-        return taken;
+        return u64_add_sat(u64_add_sat(w->ledger_charged_bytes, ledger->planned_bytes), ledger->set_aside_bytes);
 }
 
 uint64_t reclaim_ledger_room_bytes(const struct world *w)
 {
-        return u64_sub0(w->config.ledger_cap_bytes, ledger_taken_bytes(w));
+        struct ledger_tally ledger;
+
+        ledger_tally_make(w, &ledger);
+        return u64_sub0(w->config.ledger_cap_bytes, ledger_taken_bytes(w, &ledger));
 }
 
-uint64_t reclaim_host_room_bytes(const struct world *w)
+uint64_t reclaim_ledger_room_now(struct world *w)
 {
-        return u64_sub0(u64_sub0(w->host.available_bytes, host_reserve_bytes(w)), planned_bytes(w));
+        return u64_sub0(w->config.ledger_cap_bytes, ledger_taken_bytes(w, world_ledger(w)));
+}
+
+static uint64_t host_room_bytes(struct world *w)
+{
+        return u64_sub0(u64_sub0(w->host.available_bytes, host_reserve_bytes(w)), world_ledger(w)->planned_bytes);
 }
 
 bool reclaim_host_is_short(const struct world *w)
@@ -91,14 +84,14 @@ bool reclaim_host_is_short(const struct world *w)
         return w->host.total_bytes != 0 && (w->host.pressure || w->host.available_bytes < host_reserve_bytes(w));
 }
 
-static struct room room_of(const struct world *w, const struct reclaim_demand *d)
+static struct room room_of(struct world *w, const struct reclaim_demand *d)
 {
         /* What goes back to its device makes room here: two that change places do not wait for one another. */
         uint64_t leaving_bytes = d ? d->leaving_ledger_bytes : 0;
 
         return (struct room){ .ledger_cap_bytes = w->config.ledger_cap_bytes,
-                              .ledger_taken_bytes = u64_sub0(ledger_taken_bytes(w), leaving_bytes),
-                              .host_bytes = reclaim_host_room_bytes(w),
+                              .ledger_taken_bytes = u64_sub0(ledger_taken_bytes(w, world_ledger(w)), leaving_bytes),
+                              .host_bytes = host_room_bytes(w),
                               .pressure = w->host.pressure,
                               .unknown = w->host.total_bytes == 0 };
 }

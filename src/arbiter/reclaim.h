@@ -48,6 +48,6 @@ enum reclaim_no reclaim_may_rehearse(struct world *world, const struct lease *le
 
 /* What the ledger and the host can still take, beside what is set aside and what is on its way there. */
 uint64_t reclaim_ledger_room_bytes(const struct world *world);
-uint64_t reclaim_host_room_bytes(const struct world *world);
+uint64_t reclaim_ledger_room_now(struct world *world); /* from what the world keeps */
 /* Host memory is below the reserve: nothing more is parked, and what fits comes back. */
 bool reclaim_host_is_short(const struct world *world);

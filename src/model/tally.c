@@ -57,7 +57,7 @@ static bool may_give(const struct lease *lease)
         return lease->filler || ways_out_usable(&lease->ways) != 0;
 }
 
-static inline void add(struct tally *t, const struct world *w, const struct holder *h)
+static inline __attribute__((always_inline)) void add(struct tally *t, const struct world *w, const struct holder *h)
 {
         add_to_sums(&t->sums, h);
         grow(&t->listed_bytes, h->used_bytes);
@@ -84,6 +84,19 @@ void tally_make(const struct world *w, uint32_t device, struct tally *ret)
 
         world_each_holder_on (w, i, device)
                 add(&tally, w, &w->holders[i]);
+        *ret = tally;
+}
+
+void ledger_tally_make(const struct world *w, struct ledger_tally *ret)
+{
+        struct ledger_tally tally = { .kept = true };
+
+        for (uint32_t i = 0; i < w->n_leases; i++) {
+                if (w->lease_ids[i] == 0)
+                        continue;
+                grow(&tally.planned_bytes, w->leases[i].park.planned_bytes);
+                grow(&tally.set_aside_bytes, w->leases[i].ledger_set_aside_bytes);
+        }
         *ret = tally;
 }
 

@@ -43,6 +43,13 @@ struct tally {
         struct sums sums;      /* of the holders alone: what the device says of itself is 0 in it */
 };
 
+/* What of host memory is spoken for by leases beside what is charged already. */
+struct ledger_tally {
+        bool kept;
+        uint64_t planned_bytes;   /* on its way there */
+        uint64_t set_aside_bytes; /* for who went ahead on the promise to go there */
+};
+
 /* A lease that says when it leaves. */
 struct leaving {
         uint64_t end_ms;
@@ -56,7 +63,8 @@ struct leavings {
         struct leaving of[LEASES_MAX]; /* soonest first, ties by row */
 };
 
-/* Both as the tables have it now. */
+/* All as the tables have it now. */
+void ledger_tally_make(const struct world *world, struct ledger_tally *ret);
 void tally_make(const struct world *world, uint32_t device, struct tally *ret);
 void leavings_make(const struct world *world, uint32_t device, struct leavings *ret);
 /* One holder less, as its row was when it was added, and one more. What cannot be told so is not kept any more. */

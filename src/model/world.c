@@ -16,7 +16,7 @@ void world_init(struct world *world, const struct config *config)
 _Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
                                TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) + TABLE(plans) +
                                TABLE(habits) + TABLE(approvals) + TABLE(audits) + TABLE(holders_on) +
-                               TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) ==
+                               TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) + TABLE(ledger) ==
                        sizeof(struct world),
                "another table: world_copy() has to take it along, or world_index() to make it anew");
 #undef TABLE
@@ -79,6 +79,8 @@ void world_lease_drop(struct world *world, struct lease *lease)
 {
         uint32_t generation = lease->generation;
 
+        if (lease->ledger_set_aside_bytes != 0 || lease->park.planned_bytes != 0)
+                world_ledger_changed(world);
         world->lease_ids[lease - world->leases] = 0;
         memset(lease, 0, sizeof(*lease));
         lease->generation = generation + 1;
@@ -148,6 +150,7 @@ void world_index(struct world *world)
 {
         size_t n_bytes = (world->n_holders + 63) / 64 * sizeof(uint64_t);
 
+        world_ledger_changed(world);
         for (uint32_t d = 0; d < world->n_devices; d++)
                 world_device_changed(world, d);
         for (uint32_t d = 0; d < world->n_devices && n_bytes != 0; d++)
@@ -246,6 +249,13 @@ const struct tally *world_tally(struct world *world, uint32_t device)
         if (!world->tallies[device].kept)
                 tally_make(world, device, &world->tallies[device]);
         return &world->tallies[device];
+}
+
+const struct ledger_tally *world_ledger(struct world *world)
+{
+        if (!world->ledger.kept)
+                ledger_tally_make(world, &world->ledger);
+        return &world->ledger;
 }
 
 const struct leavings *world_leavings(struct world *world, uint32_t device)

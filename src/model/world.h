@@ -75,9 +75,11 @@ struct world {
         uint64_t holders_of[HOLDER_KIND_N][HOLDER_WORDS];
 
         /* What the holders of each device come to: in no snapshot either, and no part of what makes two worlds equal. Made anew
-         * when it is asked for after a row was written, so only world_tally() and world_leavings() may be asked. */
+         * when it is asked for after a row was written, so only world_tally() and world_leavings() may be asked; likewise
+         * world_ledger(). */
         struct tally tallies[DEVICES_MAX];
         struct leavings leavings[DEVICES_MAX];
+        struct ledger_tally ledger;
 };
 
 /* @world must be zeroed memory. */
@@ -157,6 +159,13 @@ static inline void world_device_changed(struct world *world, uint32_t device)
 /* Of a whole device, but only what its holders use: that moves the ends of the leases that drain, and of no others. */
 void world_figures_changed(struct world *world, uint32_t device);
 
+/* Who writes what a lease plans to move to host memory, or has set aside there, says so. */
+static inline void world_ledger_changed(struct world *world)
+{
+        world->ledger.kept = false;
+}
+
+const struct ledger_tally *world_ledger(struct world *world);
 const struct tally *world_tally(struct world *world, uint32_t device);
 const struct leavings *world_leavings(struct world *world, uint32_t device);
 

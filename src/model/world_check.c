@@ -277,6 +277,12 @@ static bool leavings_are_same(const struct leavings *a, const struct leavings *b
 /* What is kept from step to step is what would be made of the tables now: a write that nobody was told of shows here. */
 static const char *check_kept(const struct world *w)
 {
+        struct ledger_tally ledger;
+
+        ledger_tally_make(w, &ledger);
+        if (w->ledger.kept && (w->ledger.planned_bytes != ledger.planned_bytes ||
+                               w->ledger.set_aside_bytes != ledger.set_aside_bytes))
+                return "what is kept of the ledger disagrees with the leases";
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 struct tally tally;
                 struct leavings leavings;
