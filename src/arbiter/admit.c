@@ -644,9 +644,8 @@ static uint64_t ledger_room_for(const struct pass *p, const struct entry *e)
 static bool last_look_allows(const struct pass *p, const struct entry *e)
 {
         struct lease *lease = world_lease_get(p->world, e->lease);
-        struct reason why;
 
-        return !lease || thaw_keeps_waiting(p->world, lease, &why) == RULE_NONE;
+        return !lease || thaw_keeps_waiting(p->world, lease, NULL) == RULE_NONE;
 }
 
 /* Its memory is being taken back: it starts when all of it is there, and claims what is there already. */
@@ -766,16 +765,20 @@ static bool stays_parked(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
         const struct lease *lease = e->kind == ENTRY_THAW ? world_lease_get(w, e->lease) : NULL;
-        struct reason why = { .place = p->place, .n_waiting = p->n_waiting, .need_bytes = e->demand_bytes };
 
         if (!lease)
                 return false;
-        enum rule rule = thaw_keeps_waiting(w, lease, &why);
+        enum rule rule = thaw_keeps_waiting(w, lease, NULL);
         if (rule == RULE_NONE || rule == RULE_NO_ROOM)
                 return false;
-        why.rule = (uint16_t) rule;
-        if (must_tell(p, e, rule, false))
-                tell_wait(p, e, &why, false);
+        if (!must_tell(p, e, rule, false))
+                return true;
+        struct reason why = { .rule = (uint16_t) rule,
+                              .place = p->place,
+                              .n_waiting = p->n_waiting,
+                              .need_bytes = e->demand_bytes };
+        (void) thaw_keeps_waiting(w, lease, &why);
+        tell_wait(p, e, &why, false);
         return true;
 }
 
@@ -968,7 +971,7 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
         uint32_t order[ENTRIES_MAX];
 
         plans_advance(w, by_time, out);
-        uint32_t n = queue_order(w, order);
+        uint32_t n = queue_order_now(w, order);
         if (n == 0)
                 return;
 

@@ -252,11 +252,10 @@ void park_begin(struct world *w, struct lease *lease, enum way_out_kind way, enu
 static bool fits_again(struct world *w, const struct lease *lease)
 {
         struct sums sums;
-        struct reason why;
 
         sums_now(w, lease->device, &sums);
         return thaw_demand_bytes(w, lease) <= sums_free_bytes(&sums) && device_is_fresh(w, lease->device) &&
-               thaw_keeps_waiting(w, lease, &why) == RULE_NONE;
+               thaw_keeps_waiting(w, lease, NULL) == RULE_NONE;
 }
 
 /* The device shows that it is off. */

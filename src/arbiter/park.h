@@ -25,7 +25,7 @@ void thaw_enqueue(struct world *world, struct lease *lease);
 uint64_t thaw_need_bytes(struct world *world, const struct lease *lease);
 /* Of that, what is not there yet: a context that stayed is its own already. */
 uint64_t thaw_demand_bytes(struct world *world, const struct lease *lease);
-/* What keeps it from coming back although it fits; RULE_NONE = nothing. */
+/* What keeps it from coming back although it fits; RULE_NONE = nothing. @why: NULL, or where the figures of that go. */
 enum rule thaw_keeps_waiting(struct world *world, const struct lease *lease, struct reason *why);
 
 void park_step(struct world *world, const struct park_call *call, struct actions *out);

@@ -24,7 +24,8 @@ static bool key_before(const struct key *a, const struct key *b)
         return a->arrived_ms != b->arrived_ms ? a->arrived_ms < b->arrived_ms : a->arrival < b->arrival;
 }
 
-static struct key key_of(const struct world *w, uint32_t i)
+/* @memos: where what users have used is remembered, the world itself; NULL: it is worked out. */
+static struct key key_of(const struct world *w, uint32_t i, struct world *memos)
 {
         const struct entry *e = &w->entries[i];
         uint64_t waited_ms = entry_waited_ms(e, w->now_ms);
@@ -38,8 +39,29 @@ static struct key key_of(const struct world *w, uint32_t i)
         if (e->held_since_ms != 0)
                 key.rank = RANK_ON_HOLD;
         if (waited_ms < w->config.usage_forgiven_ms && e->kind != ENTRY_BOOKING)
-                key.usage_mib_s = usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
+                key.usage_mib_s = memos ? usage_now(memos, e->user)
+                                        : usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
         return key;
+}
+
+/* Each goes in where it belongs, for as long as that takes no more than a few steps each. False: they are not in order yet. */
+static bool sort_nearly_sorted(struct key *keys, uint32_t n)
+{
+        uint32_t steps = 4 * n;
+
+        for (uint32_t i = 1; i < n; i++) {
+                if (!key_before(&keys[i], &keys[i - 1]))
+                        continue;
+                struct key key = keys[i];
+                uint32_t at = i;
+                for (; at > 0 && key_before(&key, &keys[at - 1]); at--)
+                        keys[at] = keys[at - 1];
+                keys[at] = key;
+                if (i - at > steps)
+                        return false;
+                steps -= i - at;
+        }
+        return true;
 }
 
 enum { SHORT_RUN = 8 };
@@ -61,6 +83,8 @@ static void sort_keys(struct key *keys, struct key *spare, uint32_t n)
 {
         struct key *from = keys, *to = spare;
 
+        if (sort_nearly_sorted(keys, n))
+                return;
         sort_short_runs(keys, n);
         for (uint32_t run = SHORT_RUN; run < n; run *= 2) {
                 for (uint32_t start = 0; start < n; start += 2 * run) {
@@ -98,10 +122,11 @@ static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
         memcpy(&order[n_passing + 1], kept, n_kept * sizeof(kept[0]));
 }
 
-static void order_by_keys(const struct world *w, uint32_t *order, uint32_t n, struct key *keys, struct key *spare)
+static void order_by_keys(const struct world *w, uint32_t *order, uint32_t n, struct world *memos, struct key *keys,
+                          struct key *spare)
 {
         for (uint32_t i = 0; i < n; i++)
-                keys[i] = key_of(w, order[i]);
+                keys[i] = key_of(w, order[i], memos);
         sort_keys(keys, spare, n);
         for (uint32_t i = 0; i < n; i++)
                 order[i] = keys[i].entry;
@@ -110,18 +135,39 @@ static void order_by_keys(const struct world *w, uint32_t *order, uint32_t n, st
 /* The room that many need is a dozen pages of stack, each of them touched; few need one, and mostly there are few. */
 enum { FEW = 64 };
 
-static __attribute__((noinline)) void order_few(const struct world *w, uint32_t *order, uint32_t n)
+static __attribute__((noinline)) void order_few(const struct world *w, uint32_t *order, uint32_t n,
+                                               struct world *memos)
 {
         struct key keys[FEW], spare[FEW];
 
-        order_by_keys(w, order, n, keys, spare);
+        order_by_keys(w, order, n, memos, keys, spare);
 }
 
-static __attribute__((noinline)) void order_many(const struct world *w, uint32_t *order, uint32_t n)
+static __attribute__((noinline)) void order_many(const struct world *w, uint32_t *order, uint32_t n,
+                                                struct world *memos)
 {
         struct key keys[ENTRIES_MAX], spare[ENTRIES_MAX];
 
-        order_by_keys(w, order, n, keys, spare);
+        order_by_keys(w, order, n, memos, keys, spare);
+}
+
+static void put_in_order(const struct world *w, uint32_t *order, uint32_t n, struct world *memos)
+{
+        if (n < 2)
+                return; /* nobody to compare with */
+        if (n <= FEW)
+                order_few(w, order, n, memos);
+        else
+                order_many(w, order, n, memos);
+}
+
+static void keep_heads(const struct world *w, uint32_t *order, uint32_t n)
+{
+        for (uint32_t i = 1; i < n; i++) {
+                const struct entry *e = &w->entries[order[i]];
+                if (e->head_is_finite && e->held_since_ms == 0)
+                        keep_head(w, order, i);
+        }
 }
 
 uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
@@ -131,18 +177,18 @@ uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
         for (uint32_t i = 0; i < w->n_entries; i++)
                 if (w->entries[i].kind != ENTRY_NONE)
                         order[n++] = i;
-        if (n < 2)
-                return n; /* nobody to compare with */
-        if (n <= FEW)
-                order_few(w, order, n);
-        else
-                order_many(w, order, n);
+        put_in_order(w, order, n, NULL);
+        keep_heads(w, order, n);
+        return n;
+}
 
-        for (uint32_t i = 1; i < n; i++) {
-                const struct entry *e = &w->entries[order[i]];
-                if (e->head_is_finite && e->held_since_ms == 0)
-                        keep_head(w, order, i);
-        }
+uint32_t queue_order_now(struct world *w, uint32_t order[ENTRIES_MAX])
+{
+        uint32_t n = w->line.n;
+
+        put_in_order(w, w->line.entries, n, w);
+        memcpy(order, w->line.entries, n * sizeof(order[0]));
+        keep_heads(w, order, n);
         return n;
 }
 
@@ -159,6 +205,7 @@ uint32_t queue_place(const struct world *w, const struct entry *entry)
 
 bool queue_before(const struct world *w, const struct entry *a, const struct entry *b)
 {
-        struct key key_a = key_of(w, (uint32_t) (a - w->entries)), key_b = key_of(w, (uint32_t) (b - w->entries));
+        struct key key_a = key_of(w, (uint32_t) (a - w->entries), NULL);
+        struct key key_b = key_of(w, (uint32_t) (b - w->entries), NULL);
         return key_before(&key_a, &key_b);
 }

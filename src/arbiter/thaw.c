@@ -106,13 +106,26 @@ static bool waits_for_another(struct world *w, const struct lease *lease)
 
 enum { HOUR_MS = 3600000 };
 
+static bool is_within_hour(const struct world *w, uint64_t ms)
+{
+        return w->now_ms - u64_min(ms, w->now_ms) < HOUR_MS;
+}
+
+/* Did it come back as often as it may within the hour? They are kept oldest first: the one that would make it so many decides. */
+static bool has_returned_enough(const struct world *w, const struct park *k)
+{
+        uint32_t most = w->config.returns_max;
+
+        return most == 0 || (k->n_returns >= most && is_within_hour(w, k->returns_ms[k->n_returns - most]));
+}
+
 static uint32_t returns_within_hour(const struct world *w, const struct park *k, uint64_t *ret_oldest_ms)
 {
         uint32_t n = 0;
 
         *ret_oldest_ms = 0;
         for (uint32_t i = 0; i < k->n_returns; i++)
-                if (w->now_ms - u64_min(k->returns_ms[i], w->now_ms) < HOUR_MS) {
+                if (is_within_hour(w, k->returns_ms[i])) {
                         if (n++ == 0)
                                 *ret_oldest_ms = k->returns_ms[i];
                 }
@@ -123,20 +136,22 @@ enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct 
 {
         const struct device *dev = &w->devices[lease->device];
         const struct park *k = &lease->park;
-        uint64_t oldest_ms;
 
         if (w->pause != PAUSE_NONE && !w->pause_thaws)
                 return RULE_PAUSED;
         if (w->now_ms < k->again_ms) {
-                why->start_ms = k->again_ms;
+                if (why)
+                        why->start_ms = k->again_ms;
                 return RULE_THAW_AGAIN;
         }
         if (k->undo_group != 0 && waits_for_another(w, lease))
                 return RULE_UNDO_ORDER;
-        uint32_t n = returns_within_hour(w, k, &oldest_ms);
-        if (k->undo_group == 0 && n >= w->config.returns_max && k->cause == PARK_FOR_PLAN) {
-                why->limit = n;
-                why->start_ms = oldest_ms + HOUR_MS;
+        if (k->undo_group == 0 && k->cause == PARK_FOR_PLAN && has_returned_enough(w, k)) {
+                uint64_t oldest_ms;
+                if (why) {
+                        why->limit = returns_within_hour(w, k, &oldest_ms);
+                        why->start_ms = oldest_ms + HOUR_MS;
+                }
                 return RULE_RETURNS_LIMIT;
         }
         if (k->way != WAY_OUT_CHECKPOINT)

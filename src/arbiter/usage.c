@@ -53,6 +53,24 @@ uint64_t usage_mib_s(const struct config *config, const struct user *user, uint6
         return (uint64_t) (old + grown);
 }
 
+uint64_t usage_now(struct world *w, uint32_t index)
+{
+        const struct user *user = &w->users[index];
+        struct usage_memo *memo = &w->usage_memos[index];
+        uint64_t span_ms = whole_seconds_ms(user, w->now_ms);
+
+        if (span_ms == 0)
+                return user->usage_mib_s;
+        if (memo->span_ms != span_ms || memo->usage_mib_s != user->usage_mib_s || memo->held_bytes != user->held_bytes ||
+            memo->half_life_ms != w->config.usage_half_life_ms)
+                *memo = (struct usage_memo){ .usage_mib_s = user->usage_mib_s,
+                                             .held_bytes = user->held_bytes,
+                                             .span_ms = span_ms,
+                                             .half_life_ms = w->config.usage_half_life_ms,
+                                             .now_mib_s = usage_mib_s(&w->config, user, w->now_ms) };
+        return memo->now_mib_s;
+}
+
 void usage_set_held(const struct config *config, struct user *user, uint64_t held_bytes, uint64_t now_ms)
 {
         uint64_t span_ms = whole_seconds_ms(user, now_ms);

@@ -50,6 +50,20 @@ struct ledger_tally {
         uint64_t set_aside_bytes; /* for who went ahead on the promise to go there */
 };
 
+/* The entries there are, in the order in which they stood when the queue was last put in order, new ones behind: what is mostly
+ * in order already is put in order quickly. Whatever it is, the order that comes of it is the same. */
+struct line {
+        uint32_t n;
+        uint32_t n_bookings; /* of them */
+        uint32_t entries[ENTRIES_MAX];
+};
+
+/* What a user has used lately, and all that it was worked out from: it is as good for as long as that is the same. */
+struct usage_memo {
+        uint64_t usage_mib_s, held_bytes, span_ms, half_life_ms;
+        uint64_t now_mib_s;
+};
+
 /* A lease that says when it leaves. */
 struct leaving {
         uint64_t end_ms;

@@ -16,7 +16,8 @@ void world_init(struct world *world, const struct config *config)
 _Static_assert(offsetof(struct world, devices) + TABLE(devices) + TABLE(lease_ids) + TABLE(leases) + TABLE(entries) +
                                TABLE(holders) + TABLE(users) + TABLE(occupancies) + TABLE(processes) + TABLE(plans) +
                                TABLE(habits) + TABLE(approvals) + TABLE(audits) + TABLE(holders_on) +
-                               TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) + TABLE(ledger) ==
+                               TABLE(holders_of) + TABLE(tallies) + TABLE(leavings) + TABLE(ledger) + TABLE(line) +
+                               TABLE(usage_memos) ==
                        sizeof(struct world),
                "another table: world_copy() has to take it along, or world_index() to make it anew");
 #undef TABLE
@@ -110,6 +111,25 @@ bool world_has_entry_room(const struct world *world)
         return i < ENTRIES_MAX && i < world->config.entries_max;
 }
 
+static void line_add(struct line *line, uint32_t row, enum entry_kind kind)
+{
+        line->entries[line->n++] = row;
+        line->n_bookings += kind == ENTRY_BOOKING;
+}
+
+static void line_take_out(struct line *line, uint32_t row, enum entry_kind kind)
+{
+        uint32_t at = 0;
+
+        while (at < line->n && line->entries[at] != row)
+                at++;
+        if (at == line->n)
+                return; /* it was not there */
+        line->n--;
+        memmove(&line->entries[at], &line->entries[at + 1], (line->n - at) * sizeof(line->entries[0]));
+        line->n_bookings -= kind == ENTRY_BOOKING;
+}
+
 struct entry *world_entry_new(struct world *world, enum entry_kind kind)
 {
         if (!world_has_entry_room(world))
@@ -123,14 +143,15 @@ struct entry *world_entry_new(struct world *world, enum entry_kind kind)
         entry->id = world->next_entry_id++;
         if (i == world->n_entries)
                 world->n_entries++;
+        line_add(&world->line, i, kind);
         return entry;
 }
 
 void world_entry_drop(struct world *world, struct entry *entry)
 {
-        (void) world;
         uint32_t generation = entry->generation;
 
+        line_take_out(&world->line, (uint32_t) (entry - world->entries), (enum entry_kind) entry->kind);
         memset(entry, 0, sizeof(*entry));
         entry->generation = generation + 1;
 }
@@ -146,8 +167,17 @@ static void index_holder(struct world *world, uint32_t i, bool in_use)
                 *words[k] = in_use ? *words[k] | bit : *words[k] & ~bit;
 }
 
+static void index_entries(struct world *world)
+{
+        world->line.n = world->line.n_bookings = 0;
+        for (uint32_t i = 0; i < world->n_entries; i++)
+                if (world->entries[i].kind != ENTRY_NONE)
+                        line_add(&world->line, i, (enum entry_kind) world->entries[i].kind);
+}
+
 void world_index(struct world *world)
 {
+        index_entries(world);
         size_t n_bytes = (world->n_holders + 63) / 64 * sizeof(uint64_t);
 
         world_ledger_changed(world);

@@ -80,6 +80,8 @@ struct world {
         struct tally tallies[DEVICES_MAX];
         struct leavings leavings[DEVICES_MAX];
         struct ledger_tally ledger;
+        struct line line; /* always kept */
+        struct usage_memo usage_memos[USERS_MAX];
 };
 
 /* @world must be zeroed memory. */

@@ -44,6 +44,9 @@ static const char *check_park(const struct world *w, const struct lease *l)
                 return "a parked lease that is not away";
         if (k->step == PARK_NONE && (k->charged_bytes != 0 || k->planned_bytes != 0 || k->moved_bytes != 0))
                 return "a lease at work has something in the ledger";
+        for (uint32_t i = 1; i < k->n_returns; i++)
+                if (k->returns_ms[i] < k->returns_ms[i - 1])
+                        return "a lease's returns that are not in their order";
         const struct holder *h = holder_at(w, l->holder);
         if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
                 return "a parked lease with a reservation on its device";
@@ -274,6 +277,25 @@ static bool leavings_are_same(const struct leavings *a, const struct leavings *b
         return same;
 }
 
+/* Each entry stands in the line once. */
+static const char *check_line(const struct world *w)
+{
+        uint64_t seen[ENTRIES_MAX / 64] = { 0 };
+        uint32_t n = 0, n_bookings = 0;
+
+        for (uint32_t i = 0; i < w->line.n; i++) {
+                uint32_t row = w->line.entries[i];
+                if (row >= w->n_entries || w->entries[row].kind == ENTRY_NONE || bit_is_set(seen, row))
+                        return "the line of the queue names no entry, or one twice";
+                seen[row / 64] |= UINT64_C(1) << row % 64;
+        }
+        for (uint32_t i = 0; i < w->n_entries; i++) {
+                n += w->entries[i].kind != ENTRY_NONE;
+                n_bookings += w->entries[i].kind == ENTRY_BOOKING;
+        }
+        return w->line.n != n || w->line.n_bookings != n_bookings ? "the line of the queue lacks an entry" : NULL;
+}
+
 /* What is kept from step to step is what would be made of the tables now: a write that nobody was told of shows here. */
 static const char *check_kept(const struct world *w)
 {
@@ -381,6 +403,8 @@ const char *world_check(const struct world *w)
                 wrong = check_index(w);
         if (!wrong)
                 wrong = check_kept(w);
+        if (!wrong)
+                wrong = check_line(w);
         for (uint32_t i = 1; !wrong && i < w->n_processes; i++) {
                 struct identity a = w->processes[i - 1].identity, b = w->processes[i].identity;
                 if (a.pid > b.pid || (a.pid == b.pid && a.start_ticks >= b.start_ticks))

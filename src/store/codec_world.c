@@ -372,12 +372,14 @@ CODEC_STRUCT(enforce, ENFORCE_FIELDS, 40)
         F(S, U64S, holders_of, 0)                                                                                      \
         F(S, ROWS, tallies, tally) /* kept of the rows, likewise */                                                    \
         F(S, ROWS, leavings, leavings)                                                                                 \
-        F(S, STRUCT, ledger, ledger_tally)
+        F(S, STRUCT, ledger, ledger_tally)                                                                             \
+        F(S, STRUCT, line, line)                                                                                       \
+        F(S, ROWS, usage_memos, usage_memo)
 enum { WORLD_HEAD_SIZE = 2000 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
             WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
                     DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) +
-                    sizeof(struct ledger_tally) WORLD_TABLES(TABLE_SIZE))
+                    sizeof(struct ledger_tally) + sizeof(struct line) + USERS_MAX * sizeof(struct usage_memo) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a number of 64 bits (10 of 8), a text's length, a row's
  * mark and, in a process, its ancestors' marks: 64 a row is more than all of the latter. */
