@@ -773,10 +773,9 @@ static bool stays_parked(struct pass *p, struct entry *e)
                 return false;
         if (!must_tell(p, e, rule, false))
                 return true;
-        struct reason why = { .rule = (uint16_t) rule,
-                              .place = p->place,
-                              .n_waiting = p->n_waiting,
-                              .need_bytes = e->demand_bytes };
+        struct reason why = {
+                .rule = (uint16_t) rule, .place = p->place, .n_waiting = p->n_waiting, .need_bytes = e->demand_bytes
+        };
         (void) thaw_keeps_waiting(w, lease, &why);
         tell_wait(p, e, &why, false);
         return true;

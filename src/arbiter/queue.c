@@ -39,8 +39,8 @@ static struct key key_of(const struct world *w, uint32_t i, struct world *memos)
         if (e->held_since_ms != 0)
                 key.rank = RANK_ON_HOLD;
         if (waited_ms < w->config.usage_forgiven_ms && e->kind != ENTRY_BOOKING)
-                key.usage_mib_s = memos ? usage_now(memos, e->user)
-                                        : usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
+                key.usage_mib_s =
+                        memos ? usage_now(memos, e->user) : usage_mib_s(&w->config, &w->users[e->user], w->now_ms);
         return key;
 }
 
@@ -135,8 +135,7 @@ static void order_by_keys(const struct world *w, uint32_t *order, uint32_t n, st
 /* The room that many need is a dozen pages of stack, each of them touched; few need one, and mostly there are few. */
 enum { FEW = 64 };
 
-static __attribute__((noinline)) void order_few(const struct world *w, uint32_t *order, uint32_t n,
-                                               struct world *memos)
+static __attribute__((noinline)) void order_few(const struct world *w, uint32_t *order, uint32_t n, struct world *memos)
 {
         struct key keys[FEW], spare[FEW];
 
@@ -144,7 +143,7 @@ static __attribute__((noinline)) void order_few(const struct world *w, uint32_t 
 }
 
 static __attribute__((noinline)) void order_many(const struct world *w, uint32_t *order, uint32_t n,
-                                                struct world *memos)
+                                                 struct world *memos)
 {
         struct key keys[ENTRIES_MAX], spare[ENTRIES_MAX];
 

@@ -61,8 +61,8 @@ uint64_t usage_now(struct world *w, uint32_t index)
 
         if (span_ms == 0)
                 return user->usage_mib_s;
-        if (memo->span_ms != span_ms || memo->usage_mib_s != user->usage_mib_s || memo->held_bytes != user->held_bytes ||
-            memo->half_life_ms != w->config.usage_half_life_ms)
+        if (memo->span_ms != span_ms || memo->usage_mib_s != user->usage_mib_s ||
+            memo->held_bytes != user->held_bytes || memo->half_life_ms != w->config.usage_half_life_ms)
                 *memo = (struct usage_memo){ .usage_mib_s = user->usage_mib_s,
                                              .held_bytes = user->held_bytes,
                                              .span_ms = span_ms,

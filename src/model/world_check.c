@@ -260,10 +260,9 @@ static bool tally_is_same(const struct tally *a, const struct tally *b)
 
         return a->n_leases == b->n_leases && a->n_there == b->n_there && a->n_keepers == b->n_keepers &&
                a->n_yielding == b->n_yielding && a->n_giving == b->n_giving && a->n_idle == b->n_idle &&
-               a->n_asking == b->n_asking && a->exclusive_id == b->exclusive_id &&
-               a->listed_bytes == b->listed_bytes && x->reserved_bytes == y->reserved_bytes &&
-               x->promised_bytes == y->promised_bytes && x->known_used_bytes == y->known_used_bytes &&
-               x->known_untaken_bytes == y->known_untaken_bytes &&
+               a->n_asking == b->n_asking && a->exclusive_id == b->exclusive_id && a->listed_bytes == b->listed_bytes &&
+               x->reserved_bytes == y->reserved_bytes && x->promised_bytes == y->promised_bytes &&
+               x->known_used_bytes == y->known_used_bytes && x->known_untaken_bytes == y->known_untaken_bytes &&
                x->unknown_reserved_bytes == y->unknown_reserved_bytes;
 }
 
@@ -302,8 +301,8 @@ static const char *check_kept(const struct world *w)
         struct ledger_tally ledger;
 
         ledger_tally_make(w, &ledger);
-        if (w->ledger.kept && (w->ledger.planned_bytes != ledger.planned_bytes ||
-                               w->ledger.set_aside_bytes != ledger.set_aside_bytes))
+        if (w->ledger.kept &&
+            (w->ledger.planned_bytes != ledger.planned_bytes || w->ledger.set_aside_bytes != ledger.set_aside_bytes))
                 return "what is kept of the ledger disagrees with the leases";
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 struct tally tally;

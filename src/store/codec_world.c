@@ -378,8 +378,8 @@ CODEC_STRUCT(enforce, ENFORCE_FIELDS, 40)
 enum { WORLD_HEAD_SIZE = 2000 };
 CODEC_GUARD(world, WORLD_AND_TABLES,
             WORLD_HEAD_SIZE + (LEASES_MAX + (DEVICES_MAX + HOLDER_KIND_N) * HOLDER_WORDS) * sizeof(uint64_t) +
-                    DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) +
-                    sizeof(struct ledger_tally) + sizeof(struct line) + USERS_MAX * sizeof(struct usage_memo) WORLD_TABLES(TABLE_SIZE))
+                    DEVICES_MAX * (sizeof(struct tally) + sizeof(struct leavings)) + sizeof(struct ledger_tally) +
+                    sizeof(struct line) + USERS_MAX * sizeof(struct usage_memo) WORLD_TABLES(TABLE_SIZE))
 
 /* In bytes no field takes more than its place in memory, but for a number of 64 bits (10 of 8), a text's length, a row's
  * mark and, in a process, its ancestors' marks: 64 a row is more than all of the latter. */
