@@ -66,6 +66,25 @@ void book_input(struct trial *t, const struct input *input)
                 b->failed_ms = t->now_ms;
 }
 
+/* Whose each row is from now on, in what was said and in what is on its way. */
+static void rename_rows(struct trial *t, struct row_said *rows, uint32_t n, uint32_t client, uint64_t lease_id)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                uint32_t p = proc_find(t, rows[i].identity);
+                if (p != NOBODY && t->procs[p].client == client)
+                        rows[i].lease_id = lease_id;
+        }
+}
+
+static void rename_all_rows(struct trial *t, uint32_t client, uint64_t lease_id)
+{
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                rename_rows(t, t->cards[c].said.rows, t->cards[c].said.n_rows, client, lease_id);
+        for (uint32_t l = 0; l < LOOKS_MAX; l++)
+                if (t->looks[l].used)
+                        rename_rows(t, t->looks[l].said, t->looks[l].n_rows, client, lease_id);
+}
+
 static void come_along(struct trial *t, struct book *b, uint64_t lease_id)
 {
         uint32_t root = t->clients[b->client].root;
@@ -75,25 +94,16 @@ static void come_along(struct trial *t, struct book *b, uint64_t lease_id)
                     (p == root || (t->procs[p].n_ancestors > 0 &&
                                    identity_equal(t->procs[p].ancestors[0], t->procs[root].identity))))
                         t->procs[p].client = b->client;
-        for (uint32_t c = 0; c < t->n_cards; c++)
-                for (uint32_t i = 0; i < t->cards[c].said.n_rows; i++) {
-                        struct row_said *row = &t->cards[c].said.rows[i];
-                        uint32_t p = proc_find(t, row->identity);
-                        if (p != NOBODY && t->procs[p].client == b->client)
-                                row->lease_id = lease_id;
-                }
+        rename_all_rows(t, b->client, lease_id);
         b->adopted = true;
 }
 
-static void let_go(struct trial *t, struct book *b, uint64_t lease_id)
+static void let_go(struct trial *t, struct book *b)
 {
+        rename_all_rows(t, b->client, 0);
         for (uint32_t p = 0; p < t->n_procs; p++)
                 if (t->procs[p].client == b->client)
                         t->procs[p].client = NOBODY;
-        for (uint32_t c = 0; c < t->n_cards; c++)
-                for (uint32_t i = 0; i < t->cards[c].said.n_rows; i++)
-                        if (t->cards[c].said.rows[i].lease_id == lease_id)
-                                t->cards[c].said.rows[i].lease_id = 0;
 }
 
 static void open_book(struct trial *t, const struct action *a)
@@ -168,7 +178,7 @@ static void ended(struct trial *t, const struct action *a, struct book *b)
         if (b->life >= LIFE_GRANTED && a->why.end != END_WORKERS_GONE) /* those were not there at the last look */
                 book_changed(t, b->device);
         if (a->why.end == END_UNADOPTED)
-                let_go(t, b, a->lease_id);
+                let_go(t, b);
         b->life = LIFE_ENDED;
         b->parked = PARKED_NOT;
         b->charged_bytes = 0;
@@ -217,6 +227,12 @@ static void changed(struct trial *t, struct book *b)
                 b->slot_end_ms = extends || c->slot_ms ? from_ms + c->slot_ms : 0;
 }
 
+/* Nothing was moved: it was asked in vain, or its memory stayed where it is. */
+static bool was_never_away(const struct action *a, const struct book *b)
+{
+        return a->why.rule == RULE_LET_GO || (a->why.rule == RULE_PARK_UNDONE && b->way == WAY_OUT_COOPERATE);
+}
+
 /* It comes back at once to where it was: what it has again is what nobody else was given. */
 static bool is_rehearsal(struct trial *t, uint64_t lease_id)
 {
@@ -258,7 +274,7 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 t->count.stuck++;
                 break;
         }
-        if (a->kind == ACTION_THAWED)
+        if (a->kind == ACTION_THAWED && !was_never_away(a, b))
                 book_changed(t, b->device);
 }
 

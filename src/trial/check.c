@@ -255,8 +255,16 @@ static uint64_t truth_of_lease(const struct trial *t, uint32_t client, uint32_t 
 /* Is all that is on this card what somebody was promised, and no more? */
 static bool is_honest(struct trial *t, uint32_t card)
 {
-        if (t->cards[card].hidden_bytes != 0)
+        const struct card *at = &t->cards[card];
+
+        if (at->hidden_bytes != 0)
                 return false;
+        for (uint32_t i = 0; i < at->n_lags; i++) { /* what is still being freed, too, of who had no business there */
+                uint32_t client = at->lags[i].client;
+                const struct book *b = client == NOBODY ? NULL : book_of(t, t->clients[client].lease_id);
+                if (at->lags[i].until_ms > t->now_ms && (!b || b->device != card))
+                        return false;
+        }
         for (uint32_t i = 0; i < t->n_procs; i++) {
                 const struct proc *p = &t->procs[i];
                 if (!p->used || p->card != card || proc_on_card_bytes(p) == 0)

@@ -46,7 +46,8 @@ static bool may_return(struct trial *t, const struct book *b, const struct lease
         if ((b->blocked_ms != 0 && t->now_ms - b->blocked_ms < BACK_OFF_MS) || t->now_ms < l->park.again_ms ||
             t->now_ms < l->park.not_before_ms || l->park.undo_group != 0)
                 return false;
-        return card_used_bytes(t, b->device) + u64_max(l->bytes, l->park.used_bytes) + slack <= card->total_bytes;
+        uint64_t had_bytes = u64_max(l->park.used_bytes, l->park.charged_bytes); /* more than was read, where it grew */
+        return card_used_bytes(t, b->device) + u64_max(l->bytes, had_bytes) + slack <= card->total_bytes;
 }
 
 static void check_comes_back(struct trial *t, const struct lease *l)

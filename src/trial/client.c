@@ -255,7 +255,7 @@ void client_release(struct trial *t, uint32_t i)
                 timer_add(t, 3000, TIMER_CLIENT_ENDS, i, 2);
 }
 
-static bool is_away(const struct trial *t, uint32_t i)
+bool client_is_away(const struct trial *t, uint32_t i)
 {
         for (uint32_t p = 0; p < t->n_procs; p++)
                 if (t->procs[p].used && t->procs[p].alive && t->procs[p].client == i &&
@@ -285,7 +285,7 @@ void client_ends(struct trial *t, uint32_t i)
         const struct lease *lease = t->up ? world_lease_by_id(t->world, c->lease_id) : NULL;
         bool moving = lease && (lease->state == LEASE_ASKING || lease->state == LEASE_PARKED ||
                                 lease->state == LEASE_THAWING || lease->state == LEASE_HELD);
-        if (!crashed && !t->faults.quiet && c->phase == CLIENT_RUNS && (moving || is_away(t, i))) {
+        if (!crashed && !t->faults.quiet && c->phase == CLIENT_RUNS && (moving || client_is_away(t, i))) {
                 timer_add(t, 20000, TIMER_CLIENT_ENDS, i, 0); /* what is parked does not get on */
                 return;
         }

@@ -116,6 +116,8 @@ static void yields(struct trial *t, uint32_t i, const struct lease *lease)
 {
         struct client *c = &t->clients[i];
 
+        if (client_is_away(t, i))
+                return; /* too late: it is locked by now, and its calls wait */
         if (lease->park.way == WAY_OUT_RESTART) {
                 c->gave = GAVE_COMMAND;
                 client_processes_end(t, i, true);

@@ -63,6 +63,16 @@ static void park_call(struct trial *t, const struct event *e, uint32_t c)
         client_park_call(t, c, whats[e->arg[1] % 6], e->arg[2], (uint32_t) t->clients[c].arg[ASK_UID], e->arg[3] != 0);
 }
 
+static void hide(struct trial *t, const struct event *e)
+{
+        struct card *card = &t->cards[e->arg[0] % t->n_cards];
+
+        if (t->faults.quiet) /* the clock leapt over it */
+                return;
+        card->hidden_bytes = e->arg[1];
+        card->dirty = true;
+}
+
 static void lose_card(struct trial *t, const struct event *e)
 {
         uint32_t card = (uint32_t) (e->arg[0] % t->n_cards);
@@ -215,8 +225,7 @@ void happen(struct trial *t, const struct event *e)
                 stranger(t, e);
                 break;
         case EVENT_HIDDEN:
-                t->cards[e->arg[0] % t->n_cards].hidden_bytes = e->arg[1];
-                t->cards[e->arg[0] % t->n_cards].dirty = true;
+                hide(t, e);
                 break;
         case EVENT_LOSE_CARD:
                 lose_card(t, e);

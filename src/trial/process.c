@@ -58,7 +58,7 @@ uint32_t proc_new(struct trial *t, uint32_t client, uint32_t uid, uint32_t card,
 
         memset(p, 0, sizeof(*p));
         p->identity.pid = some_pid(t, &r);
-        p->identity.start_ticks = t->now_ms / 10 + 1 + t->next_pid; /* never the same twice */
+        p->identity.start_ticks = t->now_ms / 10 + ++t->n_started; /* never the same twice */
         p->used = p->alive = true;
         p->client = client;
         p->uid = uid;
@@ -87,7 +87,7 @@ bool proc_take(struct trial *t, uint32_t i, uint64_t bytes)
                 return false;
         p->bytes += bytes;
         t->cards[p->card].dirty = true;
-        if (p->client == NOBODY)
+        if (p->client == NOBODY || p->misplaced) /* under no lease there */
                 t->cards[p->card].foreign_grew_ms = t->now_ms;
         return true;
 }

@@ -263,7 +263,7 @@ struct trial {
         uint32_t n_cards;
         struct proc procs[PROCS_MAX];
         uint32_t n_procs;
-        uint32_t next_pid;
+        uint32_t next_pid, n_started;
         uint64_t last_death_ms;
         struct client clients[CLIENTS_MAX];
         uint32_t n_clients;
@@ -359,6 +359,7 @@ void client_look(struct trial *t, uint32_t c);               /* what is its leas
 void client_ends(struct trial *t, uint32_t c);
 void client_renews(struct trial *t, uint32_t c);
 void client_release(struct trial *t, uint32_t c);
+bool client_is_away(const struct trial *t, uint32_t c); /* locked, parked or stopped: it does not get on */
 void client_call(struct trial *t, uint32_t c, enum input_kind kind, uint32_t uid, bool admin);
 void client_processes_end(struct trial *t, uint32_t c, bool workers_too);
 void client_start(struct trial *t, uint32_t c, const struct lease *lease);
