@@ -24,7 +24,7 @@ struct habit {
         uint64_t last_ms;              /* when it was last added to */
         uint64_t n_runs;               /* whose peak is or was below; the next one's goes to n_runs % PEAKS_MAX */
         uint64_t peak_bytes[PEAKS_MAX];
-        uint64_t asked_bytes[PEAKS_MAX]; /* that each of those runs had named; 0 = none */
+        uint64_t asked_bytes[PEAKS_MAX];  /* that each of those runs had named; 0 = none */
         bool proven;                      /* it was checkpointed and came back: this program, with this driver */
         uint64_t proof_program;           /* process.program; 0 = could not be seen */
         uint64_t proof_driver;            /* host.driver */

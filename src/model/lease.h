@@ -122,29 +122,29 @@ struct lease {
         bool over_time;        /* its slot is over: ranks as a filler */
         uint8_t over_use_told; /* warnings so far; leaving: of draining or being orphaned */
         uint8_t leaving_told;
-        bool misplaced;      /* memory of it was seen on another card, and said */
-        bool root_living;    /* the command (binding.root) has not ended, as far as is known */
-        bool owner_gone;     /* its owner ended; workers may live (orphaned) */
-        bool backfilled;     /* went ahead of a head as backfill: may be reclaimed for that head */
-        bool exclusive;      /* nothing is granted beside it */
-        bool adopted;        /* over a process that ran before it: its end gives the process back */
-        bool kill_left;      /* what its command leaves behind is ended, after notice and grace */
-        bool filler;         /* --filler: checkpoint where proven, else restart */
-        bool no_stop;        /* checkpointed, its process is not stopped as well */
-        bool ending;         /* its processes are being ended (arbiter/ending.c) */
-        uint8_t ending_told; /* enum ending_told: what was said of its not getting on */
-        bool failed;         /* its program ended with an error, as was said at the end */
-        uint8_t sized;       /* enum sized */
-        uint8_t sized_by;    /* SIZED_LEARNED, SIZED_RAISED: how many runs */
-        uint64_t id;         /* 1, 2, 3 … never reused; "L17" for people */
-        uint32_t uid;        /* owner */
-        uint32_t user;       /* row in the world's users */
-        uint64_t bytes;      /* what was asked for, resolved */
+        bool misplaced;       /* memory of it was seen on another card, and said */
+        bool root_living;     /* the command (binding.root) has not ended, as far as is known */
+        bool owner_gone;      /* its owner ended; workers may live (orphaned) */
+        bool backfilled;      /* went ahead of a head as backfill: may be reclaimed for that head */
+        bool exclusive;       /* nothing is granted beside it */
+        bool adopted;         /* over a process that ran before it: its end gives the process back */
+        bool kill_left;       /* what its command leaves behind is ended, after notice and grace */
+        bool filler;          /* --filler: checkpoint where proven, else restart */
+        bool no_stop;         /* checkpointed, its process is not stopped as well */
+        bool ending;          /* its processes are being ended (arbiter/ending.c) */
+        uint8_t ending_told;  /* enum ending_told: what was said of its not getting on */
+        bool failed;          /* its program ended with an error, as was said at the end */
+        uint8_t sized;        /* enum sized */
+        uint8_t sized_by;     /* SIZED_LEARNED, SIZED_RAISED: how many runs */
+        uint64_t id;          /* 1, 2, 3 … never reused; "L17" for people */
+        uint32_t uid;         /* owner */
+        uint32_t user;        /* row in the world's users */
+        uint64_t bytes;       /* what was asked for, resolved */
         uint64_t asked_bytes; /* what it named; 0 = no amount */
-        uint64_t peak_bytes; /* the most it was known to use at any look; 0 = never known to use any */
-        uint64_t devices;    /* bit mask of devices it may be on */
-        uint32_t device;     /* index, once granted */
-        uint64_t booked_ms;  /* a booking: when it begins; 0 = none */
+        uint64_t peak_bytes;  /* the most it was known to use at any look; 0 = never known to use any */
+        uint64_t devices;     /* bit mask of devices it may be on */
+        uint32_t device;      /* index, once granted */
+        uint64_t booked_ms;   /* a booking: when it begins; 0 = none */
         /* What of a booking is the shell's business, and only kept here: the moment it was made for by people's clocks (the
          * world's may part from them: booked_ms follows); whether it is still to be made again for the next day, and then the
          * second of the local day it is made for. */
