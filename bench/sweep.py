@@ -17,7 +17,7 @@ import common
 
 BOUND = 1.2
 POLL_MS = 20
-FEW, MANY = 50, 2000  # other processes on the machine
+FEW, MANY = 10, 10000  # other processes on the machine
 HOLDERS = (10, 100)
 
 
