@@ -201,7 +201,8 @@ void always_hear(struct always *a, uint64_t now_ms)
         _Alignas(struct inotify_event) char buf[4096];
         ssize_t n;
 
-        while (a->inotify >= 0 && (n = read(a->inotify, buf, sizeof(buf))) > 0) {
+        /* One buffer a call: who makes folders without end must not keep lessord from being heard. */
+        if (a->inotify >= 0 && (n = read(a->inotify, buf, sizeof(buf))) > 0) {
                 for (char *at = buf; at < buf + n;) {
                         const struct inotify_event *event = (const struct inotify_event *) (void *) at;
                         on_event(a, event, now_ms);

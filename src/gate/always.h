@@ -49,7 +49,7 @@ struct always {
 void always_init(struct always *a, int root, const char *sessions, const struct always_host *host);
 /* Looks at all there is and watches from then on; @conf is borrowed. Negative errno: nothing is watched. */
 int always_begin(struct always *a, const struct gate_conf *conf, uint64_t now_ms, struct error *err);
-/* The inotify descriptor is readable. */
+/* The inotify descriptor is readable; it may still be afterwards. */
 void always_hear(struct always *a, uint64_t now_ms);
 /* Sessions in doubt; returns when to call again, 0 = no need. */
 uint64_t always_tick(struct always *a, uint64_t now_ms);

@@ -24,7 +24,7 @@ struct place {
 
 /*
  * GATE_WHY_NONE: @ret may pass.
- *   with a cgroup_id   that folder with all below it: lessor made it (for that user, or as root), or it is that user's to divide, or
+ *   with a cgroup_id   that folder with all below it: it is that user's (lessor run makes it as him), or
  *                      the lease's process is in it
  *   else               the folder in which the lease's process is, without those below it
  */

@@ -24,8 +24,10 @@ bool table_put(struct table *t, uint64_t lease_id, uint64_t cgroup_id, uint64_t 
         struct table_row *row = find(t, lease_id, cgroup_id);
 
         *ret_old = row && row->cgroup_id != cgroup_id ? row->cgroup_id : 0;
-        if (!row)
+        if (!row && (lease_id != 0 || t->n_always < TABLE_ALWAYS_MAX)) {
                 row = find_empty(t);
+                t->n_always += row && lease_id == 0;
+        }
         if (!row)
                 return false;
         *row = (struct table_row){ lease_id, cgroup_id, how, true };
@@ -36,6 +38,7 @@ uint64_t table_drop_at(struct table *t, size_t i)
 {
         uint64_t cgroup_id = t->rows[i].cgroup_id;
 
+        t->n_always -= cgroup_id != 0 && t->rows[i].lease_id == 0;
         t->rows[i] = (struct table_row){ 0 };
         while (t->n > 0 && t->rows[t->n - 1].cgroup_id == 0)
                 t->n--;

@@ -8,7 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TABLE_ROWS_MAX = 8192 };
+enum {
+        TABLE_ROWS_MAX = 8192,
+        TABLE_ALWAYS_MAX =
+                4096, /* of them: a user can make folders that always pass, and must not take the leases' rows */
+};
 
 struct table_row {
         uint64_t lease_id;  /* 0 = always */
@@ -19,7 +23,8 @@ struct table_row {
 
 struct table {
         struct table_row rows[TABLE_ROWS_MAX];
-        size_t n; /* rows behind these are empty */
+        size_t n;        /* rows behind these are empty */
+        size_t n_always; /* rows without a lease */
 };
 
 /* Replaces the row of that lease, or of that cgroup where @lease_id is 0. @ret_old: the cgroup of before whose how may have

@@ -150,6 +150,23 @@ static void session_has_a_seat_when_logind_says_so_and_is_in_doubt_before(void *
         assert_int_equal(always_session_has_seat("SEAT=seat0"), 1);
 }
 
+static void table_full_of_folders_that_always_pass_still_takes_every_lease(void **state)
+{
+        static struct table t;
+        uint64_t old, n = 0;
+
+        (void) state;
+        t = (struct table){ 0 };
+        while (n < TABLE_ROWS_MAX && table_put(&t, 0, 100000 + n, FENCE_BELOW, &old))
+                n++;
+        assert_int_equal(n, TABLE_ALWAYS_MAX);
+        for (uint64_t lease = 1; lease <= TABLE_ROWS_MAX - TABLE_ALWAYS_MAX; lease++)
+                assert_true(table_put(&t, lease, lease, FENCE_EXACT, &old));
+        assert_false(table_put(&t, 9999, 9999, FENCE_EXACT, &old));
+        (void) table_drop_at(&t, 0);
+        assert_true(table_put(&t, 0, 99999, FENCE_BELOW, &old));
+}
+
 static void table_lets_a_cgroup_pass_as_long_as_one_row_does(void **state)
 {
         static struct table t;
@@ -198,6 +215,7 @@ int main(void)
                 cmocka_unit_test(folder_is_covered_where_it_is_a_gated_one_or_below),
                 cmocka_unit_test(pattern_names_folders_step_by_step),
                 cmocka_unit_test(session_has_a_seat_when_logind_says_so_and_is_in_doubt_before),
+                cmocka_unit_test(table_full_of_folders_that_always_pass_still_takes_every_lease),
                 cmocka_unit_test(table_lets_a_cgroup_pass_as_long_as_one_row_does),
                 cmocka_unit_test(table_that_is_full_takes_no_more_and_keeps_what_it_has),
         };

@@ -20,12 +20,30 @@ static int tell_kernel(struct keeper *k, uint64_t cgroup_id)
         return k->no_fence ? 0 : fence_pass(&k->fence, cgroup_id, table_how(&k->table, cgroup_id));
 }
 
+/* Folders that are gone are no more: their numbers do not come again, so this is only for the room. */
+static void sweep(struct keeper *k)
+{
+        for (size_t i = 0; i < k->table.n; i++) {
+                const struct table_row *row = &k->table.rows[i];
+                if (row->cgroup_id == 0 || row->lease_id != 0)
+                        continue;
+                auto_close int folder = place_open_id(k->root, row->cgroup_id);
+                if (folder < 0 && (errno == ESTALE || errno == ENOENT))
+                        (void) tell_kernel(k, table_drop_at(&k->table, i));
+        }
+}
+
 static void on_always(void *ctx, uint64_t cgroup_id, bool passes)
 {
         struct keeper *k = ctx;
         uint64_t old;
 
-        if (passes && !table_put(&k->table, 0, cgroup_id, FENCE_EXACT | FENCE_BELOW, &old))
+        bool put = !passes || table_put(&k->table, 0, cgroup_id, FENCE_EXACT | FENCE_BELOW, &old);
+        if (!put) { /* of folders that were made and removed */
+                sweep(k);
+                put = table_put(&k->table, 0, cgroup_id, FENCE_EXACT | FENCE_BELOW, &old);
+        }
+        if (!put)
                 log_warning("event=gate-full words=\"a cgroup that always passes does not: the table is full\"");
         for (size_t i = 0; !passes && i < k->table.n; i++)
                 if (k->table.rows[i].lease_id == 0 && k->table.rows[i].cgroup_id == cgroup_id)
@@ -94,19 +112,6 @@ static void look_for_always(struct keeper *k, uint64_t now_ms)
                         (void) tell_kernel(k, table_drop_at(&k->table, i));
         if (always_begin(&k->always, &k->conf, now_ms, &err) < 0)
                 log_warning("event=gate-not-watching words=\"%s\"", err.msg);
-}
-
-/* Folders that are gone are no more: their numbers do not come again, so this is only for the room. */
-static void sweep(struct keeper *k)
-{
-        for (size_t i = 0; i < k->table.n; i++) {
-                const struct table_row *row = &k->table.rows[i];
-                if (row->cgroup_id == 0 || row->lease_id != 0)
-                        continue;
-                auto_close int folder = place_open_id(k->root, row->cgroup_id);
-                if (folder < 0 && (errno == ESTALE || errno == ENOENT))
-                        (void) tell_kernel(k, table_drop_at(&k->table, i));
-        }
 }
 
 /* ---- where it stands ---- */
@@ -182,8 +187,10 @@ static enum gate_why set(struct keeper *k, enum gate_mode mode, uint64_t now_ms,
                 keeper_open(k, "lessord has it off");
                 return GATE_WHY_NONE;
         }
-        if (gate_conf_load(&k->conf, k->config, err) < 0)
-                return GATE_WHY_CONFIG; /* what is in force stays in force */
+        if (gate_conf_load(&k->conf, k->config, err) < 0) {
+                keeper_open(k, "the configuration cannot be used");
+                return GATE_WHY_CONFIG;
+        }
         if (k->conf.mode != mode) {
                 keeper_open(k, "the configuration has another mode than lessord asks for");
                 return GATE_WHY_MODE;
