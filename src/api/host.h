@@ -33,6 +33,13 @@ struct api_health {
         const char *config_error;     /* NULL, or why lessord.conf was not taken: the last good one counts */
         const char *hands;            /* "ok", "away" (nothing can be ended or taken back) */
         const char *hands_words;      /* their version, or why they are away */
+        const char *gate_mode;        /* NULL: no gate is configured; else "log" or "on" */
+        const char *gate_state;       /* "log", "on": in force; "off", "away", "blocked": everybody passes */
+        const char *gate_words;       /* its keeper's version, or why not */
+        bool gate_known;              /* the figures are */
+        uint32_t gate_leases;         /* how many may pass */
+        uint64_t gate_refused;        /* opens, since its keeper began */
+        uint32_t gate_last_uid;       /* whose the last of them was */
 };
 
 /* One journalled action. */

@@ -48,6 +48,18 @@ void look_openapi(struct conn *c)
         conn_reply_text(c, MHD_HTTP_OK, "application/json", strdup(openapi_text));
 }
 
+/* null where none is configured. */
+static json_t *view_gate(const struct api_health *h)
+{
+        if (!h->gate_mode)
+                return json_null();
+        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "mode", h->gate_mode, "state", h->gate_state, "words",
+                         view_text_or_null(h->gate_words), "leases",
+                         h->gate_known ? json_integer(h->gate_leases) : json_null(), "refused",
+                         h->gate_known ? json_integer((json_int_t) h->gate_refused) : json_null(), "last_refused_uid",
+                         h->gate_known && h->gate_refused > 0 ? json_integer(h->gate_last_uid) : json_null());
+}
+
 void look_status(struct conn *c)
 {
         struct api_host *host = &c->server->host;
@@ -56,12 +68,13 @@ void look_status(struct conn *c)
 
         conn_view(c, &v);
         host->health(host->ctx, &h);
-        json_t *object = json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "started",
-                                   view_wall_time(h.started_wall_ms), "config_error", view_text_or_null(h.config_error),
-                                   "hands", h.hands, "hands_words", view_text_or_null(h.hands_words),
-                                   "read_only_reason", view_text_or_null(h.read_only_reason), "devices",
-                                   view_devices(&v), "leases", view_leases(&v), "queue", view_queue(&v), "strangers",
-                                   view_strangers(&v), "ledger", view_ledger(&v), "host", view_host(&v));
+        json_t *object =
+                json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "started",
+                          view_wall_time(h.started_wall_ms), "config_error", view_text_or_null(h.config_error), "hands",
+                          h.hands, "hands_words", view_text_or_null(h.hands_words), "read_only_reason",
+                          view_text_or_null(h.read_only_reason), "devices", view_devices(&v), "leases", view_leases(&v),
+                          "queue", view_queue(&v), "strangers", view_strangers(&v), "ledger", view_ledger(&v), "host",
+                          view_host(&v), "gate", view_gate(&h));
         if (object)
                 add_health(c, object);
         conn_reply(c, MHD_HTTP_OK, object);

@@ -126,6 +126,13 @@ static void write_daemon(struct strbuf *out, const struct api_health *h, uint32_
         plain(out, "config_refused", "1: lessord.conf was not taken, the last good one counts.",
               h->config_error != NULL);
         plain(out, "hands_up", "1: lessor-warden is there.", h->hands && strcmp(h->hands, "ok") == 0);
+        if (h->gate_mode)
+                plain(out, "gate_up", "1: the gate is in force as it is configured.",
+                      strcmp(h->gate_mode, h->gate_state) == 0);
+        if (h->gate_mode && h->gate_known)
+                plain(out, "gate_refused",
+                      "Opens of the device that the gate refused, or would have, since its keeper began.",
+                      h->gate_refused);
         plain(out, "connections", "Connections of clients.", n_connections);
 }
 

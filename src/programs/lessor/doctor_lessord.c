@@ -117,6 +117,29 @@ static void check_hands(struct doctor *d, const json_t *status)
                             "away, so nothing is ended: %s", d->hands_words);
 }
 
+static void check_gate(struct doctor *d, const json_t *status)
+{
+        const json_t *gate = json_object_get(status, "gate");
+        const char *mode = json_text(gate, "mode", ""), *state = json_text(gate, "state", "");
+        char text[FIELD_MAX];
+
+        if (!json_is_object(gate))
+                return;
+        (void) show_field(gate, "words", "no reason given", text, sizeof(text));
+        if (strcmp(mode, state) == 0)
+                doctor_addf(d, "gate", FINDING_OK, "", "%s: processes without a lease %s the device", mode,
+                            strcmp(mode, "log") == 0 ? "are counted when they open" : "do not open");
+        else if (strcmp(state, "away") == 0)
+                doctor_addf(d, "gate", FINDING_WARN,
+                            "start lessor-warden-admin as root (`systemd-run --unit lessor-warden-admin "
+                            "lessor-warden-admin`), or mode = off in [gate]",
+                            "open, its keeper is away: %s", text);
+        else
+                doctor_addf(d, "gate", FINDING_WARN,
+                            "put it right, then `systemctl reload lessord`; lessor-warden-admin(8), lessord.conf(5)",
+                            "open, not %s: %s", mode, text);
+}
+
 static void check_parking(struct doctor *d, const json_t *status)
 {
         const json_t *host = json_object_get(status, "host");
@@ -243,6 +266,7 @@ void doctor_lessord(struct doctor *d)
                 check_gpu(d, answer.body);
                 check_books(d, answer.body);
                 check_hands(d, answer.body);
+                check_gate(d, answer.body);
                 check_parking(d, answer.body);
                 client_answer_fini(&answer);
                 check_memory(d, &client);

@@ -15,6 +15,9 @@ const struct right doctor_right_rows[] = {
         { "keep parked work from the OOM killer", "lessor-warden", "CAP_SYS_RESOURCE" },
         { "read process accounting", "lessor-warden", "CAP_SYS_PACCT" },
         { "hear of processes at once, before Linux 6.6", "lessor-warden", "CAP_NET_ADMIN" },
+        { "keep the gate", "lessor-warden-admin", "CAP_BPF" },
+        { "keep the gate", "lessor-warden-admin", "CAP_NET_ADMIN" },
+        { "keep the gate", "lessor-warden-admin", "CAP_DAC_READ_SEARCH" },
         { "set clocks, MIG and MPS", "lessor-warden-admin", "root, for NVML's setters" },
         { 0 },
 };

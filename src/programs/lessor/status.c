@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/duration.h"
@@ -54,6 +55,11 @@ static void print_banners(const json_t *status)
                 (void) printf("%s! the warden is away: what was to be ended is not ended now: %s%s\n",
                               show_colour(SHOW_YELLOW), show_field(status, "hands_words", "", text, sizeof(text)),
                               show_colour(SHOW_PLAIN));
+        const json_t *gate = json_object_get(status, "gate");
+        if (json_is_object(gate) && strcmp(json_text(gate, "state", ""), json_text(gate, "mode", "")) != 0)
+                (void) printf("%s! the gate is open (%s), everybody can open the device: %s%s\n",
+                              show_colour(SHOW_YELLOW), json_text(gate, "state", "?"),
+                              show_field(gate, "words", "", text, sizeof(text)), show_colour(SHOW_PLAIN));
         if (json_is_string(json_object_get(status, "read_only_reason")))
                 (void) printf("%s! read only: %s%s\n", show_colour(SHOW_YELLOW),
                               show_field(status, "read_only_reason", "", text, sizeof(text)), show_colour(SHOW_PLAIN));
@@ -94,6 +100,24 @@ static void print_ledger(const json_t *status)
                               show_field(host, "checkpoint_words", "?", words, sizeof(words)), show_colour(SHOW_PLAIN));
 }
 
+/* Whom it let through, and how many it did not. */
+static void print_gate(const json_t *status)
+{
+        const json_t *gate = json_object_get(status, "gate"), *uid = json_object_get(gate, "last_refused_uid");
+        uint64_t leases = 0, refused = 0;
+        char last[48] = "";
+
+        if (!json_amount(gate, "leases", &leases) || !json_amount(gate, "refused", &refused) ||
+            strcmp(json_text(gate, "state", ""), json_text(gate, "mode", "")) != 0)
+                return;
+        if (json_is_integer(uid))
+                (void) snprintf(last, sizeof(last), ", the last of uid %" JSON_INTEGER_FORMAT, json_integer_value(uid));
+        bool counts = strcmp(json_text(gate, "mode", ""), "log") == 0;
+        (void) printf("gate: %s; leases that pass: %" PRIu64 ", opens %s: %" PRIu64 "%s\n",
+                      counts ? "log (nobody is refused)" : "on", leases, counts ? "it would have refused" : "refused",
+                      refused, last);
+}
+
 static void print_status(const json_t *status)
 {
         print_banners(status);
@@ -104,6 +128,7 @@ static void print_status(const json_t *status)
         look_leases(leases);
         look_listed(leases);
         print_ledger(status);
+        print_gate(status);
         heading("queue", queue);
         if (json_array_size(queue) > 0)
                 look_queue(queue);

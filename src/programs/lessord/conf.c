@@ -155,6 +155,7 @@ void conf_defaults(struct conf *conf)
         conf->wsl_margin_bytes = UINT64_C(2) << 30; /* residency was seen to fail with that much shown free */
         config_defaults(&conf->core);
         conf->idle = conf->core.idle[0];
+        gate_conf_defaults(&conf->sections.gate);
 }
 
 static uint64_t get(const struct conf *conf, const struct key *key)

@@ -296,6 +296,13 @@ static int begin(struct conf_sections *s, struct config *core, const char *secti
         s->seen = 0;
         (void) text_escape(section, strlen(section), safe, sizeof(safe));
         (void) snprintf(s->at, sizeof(s->at), "%s", section);
+        if (strcmp(section, "gate") == 0) {
+                s->kind = SECTION_GATE;
+                if (s->has_gate)
+                        return error_set(err, EEXIST, "[gate] stands here a second time");
+                s->has_gate = true;
+                return 0;
+        }
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
                 size_t n = strlen(words[i].word);
                 if (strncmp(section, words[i].word, n) != 0)
@@ -310,9 +317,11 @@ static int begin(struct conf_sections *s, struct config *core, const char *secti
                 return s->kind == SECTION_CONTAINER ? begin_container(s, name, err)
                                                     : begin_people(s, core, words[i].is_group, name, err);
         }
-        return error_set(err, EINVAL,
-                         "there is no section [%s]; allowed: [user NAME], [group NAME], [container NAME], [class NAME]",
-                         safe);
+        return error_set(
+                err, EINVAL,
+                "there is no section [%s]; allowed: [user NAME], [group NAME], [container NAME], [class NAME], "
+                "[gate]",
+                safe);
 }
 
 int conf_sections_line(struct conf_sections *s, struct config *core, const char *section, const char *key,
@@ -329,12 +338,16 @@ int conf_sections_line(struct conf_sections *s, struct config *core, const char 
         (void) text_escape(key, strlen(key), safe, sizeof(safe));
         if (s->kind == SECTION_CLASS)
                 return class_line(s, core, safe, value, err);
+        if (s->kind == SECTION_GATE)
+                return gate_conf_line(&s->gate, safe, value, err);
         return s->kind == SECTION_CONTAINER ? container_line(s, safe, value, err)
                                             : people_line(s, core, safe, value, err);
 }
 
 int conf_sections_end(const struct conf_sections *s, struct error *err)
 {
+        if (s->kind == SECTION_GATE)
+                return gate_conf_end(&s->gate, err);
         return s->kind == SECTION_CONTAINER ? check_container(&s->containers[s->n_containers - 1], err) : 0;
 }
 

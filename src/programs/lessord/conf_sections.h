@@ -7,16 +7,18 @@
  *         [group ml]                  the same for its members; the first group of a user's that stands here counts
  *         [container webui]           a container that may ask (api/container.h)
  *         [class interactive]         when idle holders of that priority are told, reclaimable, listed (model/config.h)
+ *         [gate]                      cgroups in which no lease means no device (gate/conf.h)
  */
 #include <stddef.h>
 #include <stdint.h>
 #include "api/container.h"
 #include "base/error.h"
+#include "gate/conf.h"
 #include "model/config.h"
 
 enum { CONF_NAME_SIZE = 64 };
 
-enum conf_section { SECTION_NONE, SECTION_PEOPLE, SECTION_CONTAINER, SECTION_CLASS };
+enum conf_section { SECTION_NONE, SECTION_PEOPLE, SECTION_CONTAINER, SECTION_CLASS, SECTION_GATE };
 
 /* Row n of these is quotas[n] of the configuration. */
 struct conf_people {
@@ -29,7 +31,9 @@ struct conf_sections {
         struct conf_people people[QUOTAS_MAX]; /* config.n_quotas of them */
         uint32_t n_containers;
         struct container_rule *containers; /* room for CONTAINER_RULES_MAX, or NULL while there are none */
-        char at[CONF_NAME_SIZE + 16];      /* the section that is being read */
+        struct gate_conf gate;
+        bool has_gate;                /* the section stands there */
+        char at[CONF_NAME_SIZE + 16]; /* the section that is being read */
         enum conf_section kind;
         uint32_t seen;    /* keys of it, a bit each */
         unsigned class;   /* SECTION_CLASS: which, and which there were */

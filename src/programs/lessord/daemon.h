@@ -16,6 +16,7 @@
 #include "programs/lessord/eyes_link.h"
 #include "programs/lessord/facts.h"
 #include "programs/lessord/finish.h"
+#include "programs/lessord/gate.h"
 #include "programs/lessord/hands.h"
 #include "programs/lessord/inputs.h"
 #include "programs/lessord/looks.h"
@@ -61,6 +62,7 @@ struct daemon {
         struct api_server *api;
         struct eyes_link *eyes;
         struct hands hands;
+        struct gate gate;
         struct owners owners;
         struct owners roots;
         struct parked_watch parked;
@@ -112,6 +114,8 @@ void daemon_stay_awake(struct daemon *d);
 void turn_run(struct daemon *d);
 /* What the writer answered; a writer_done_fn. */
 void turn_answered(void *ctx, enum writer_order order, int r, const struct error *err);
+/* The actions of a batch that waited for the gate go out now; see gate.h. */
+void turn_let_out(struct daemon *d);
 /* The world is what the disk has, and the journal may be read. */
 bool turn_is_settled(const struct daemon *d);
 /* The world as the journal has it, into d->world (zeroed first). Also after a commit that failed. */

@@ -50,6 +50,7 @@ static bool api_settled(void *ctx)
 static void api_health(void *ctx, struct api_health *ret)
 {
         struct daemon *d = ctx;
+        struct gate_view gate;
 
         *ret = (struct api_health){
                 .version = LESSORD_VERSION,
@@ -60,6 +61,16 @@ static void api_health(void *ctx, struct api_health *ret)
                 .hands = hands_are_up(d) ? "ok" : "away",
                 .hands_words = hands_words(d),
         };
+        gate_look(d, &gate);
+        if (gate.mode != GATE_OFF) {
+                ret->gate_mode = gate_mode_name(gate.mode);
+                ret->gate_state = gate.state;
+                ret->gate_words = gate.words;
+                ret->gate_known = gate.known;
+                ret->gate_leases = gate.n_leases;
+                ret->gate_refused = gate.refused;
+                ret->gate_last_uid = gate.last_uid;
+        }
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
         ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);
 }

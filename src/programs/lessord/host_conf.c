@@ -30,6 +30,8 @@ static json_t *sections(const struct daemon *d)
         for (uint32_t i = 0; list && i < d->conf.sections.n_containers; i++)
                 (void) json_array_append_new(list,
                                              json_sprintf("container %s", d->conf.sections.containers[i].section));
+        if (list && d->conf.sections.has_gate)
+                (void) json_array_append_new(list, json_string("gate"));
         return list;
 }
 

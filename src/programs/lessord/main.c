@@ -287,6 +287,7 @@ static int start(struct daemon *d, struct error *err)
         parked_watch_init(&d->parked, &d->loop, &d->processes, owner_submit, d);
         looks_start(d);
         facts_start(d);
+        gate_start(d);
         log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
                  d->world->n_leases, (unsigned long long) restored.n_records);
         tell_what_changed(d, &restored);
@@ -305,6 +306,7 @@ static void close_daemon(struct daemon *d)
         };
 
         writer_finish(d->writer); /* whoever asked in the last moment gets an answer */
+        gate_finish(d);
         if (d->api) {
                 (void) unlink(d->paths.socket);
                 api_server_stop(d->api);
@@ -312,6 +314,7 @@ static void close_daemon(struct daemon *d)
         if (d->eyes)
                 eyes_link_stop(d->eyes);
         hands_stop(d);
+        gate_stop(d);
         owners_close(&d->owners);
         owners_close(&d->roots);
         parked_watch_close(&d->parked);
@@ -333,6 +336,7 @@ static void close_daemon(struct daemon *d)
         doors_close(&d->doors);
         eyes_link_free(d->eyes);
         hands_free(d);
+        gate_free(d);
         journal_close(d->journal);
         writer_free(d->writer);
         inputs_fini(&d->inputs);

@@ -64,7 +64,8 @@ static bool memory_moves(const struct world *w)
 
 static bool tidy(struct daemon *d)
 {
-        if (!d->tidying_is_late || d->inputs.n != 0 || writer_is_busy(d->writer) || memory_moves(d->world))
+        if (!d->tidying_is_late || d->inputs.n != 0 || writer_is_busy(d->writer) || gate_holds(d) ||
+            memory_moves(d->world))
                 return false;
         d->tidying_is_late = false;
         if (!journal_wants_tidying(d->journal))

@@ -144,6 +144,7 @@ int reload_now(struct daemon *d, struct error *err)
         input.config = d->conf.core;
         daemon_submit(d, &input);
         facts_look_soon(d);
+        gate_reload(d);
         reload_accept(d);
         log_info("event=reloaded path=\"%s\"", d->conf_path);
         return 0;

@@ -9,6 +9,9 @@
  *         |                                                                                v
  *         `---- a snapshot could be written <---- OUTAGE: the world is read again (outage.c)
  *
+ * Where a gate is kept, the actions of a turn that changed leases wait for it too, behind the disk: a lease can open the device
+ * before anybody is told that it began (gate.h).
+ *
  * While a batch is under way the loop goes on: it takes connections, reads requests, hears the eyes. But it steps nothing
  * (what comes meanwhile is the next batch: the group commit), and nobody is shown a world that the disk does not have yet:
  * turn_is_settled() holds such answers back (api/host.h).
@@ -118,7 +121,7 @@ void daemon_submit_patiently(struct daemon *d, const struct input *input)
 
 void daemon_stay_awake(struct daemon *d)
 {
-        if (d->inputs.n > 0 && !d->inputs_can_wait && !d->store_failed && !writer_is_busy(d->writer))
+        if (d->inputs.n > 0 && !d->inputs_can_wait && !d->store_failed && !writer_is_busy(d->writer) && !gate_holds(d))
                 (void) uv_idle_start(&d->busy, on_busy);
 }
 
@@ -302,7 +305,7 @@ static void snapshot_when_due(struct daemon *d)
 /* Once it has given up the world may be read by half: nobody is shown that, and the end closes the connections. */
 bool turn_is_settled(const struct daemon *d)
 {
-        return !writer_is_busy(d->writer) && d->exit_status == EXIT_SUCCESS;
+        return !writer_is_busy(d->writer) && !gate_holds(d) && d->exit_status == EXIT_SUCCESS;
 }
 
 static void batch_failed(struct daemon *d, int r, const struct error *err)
@@ -312,9 +315,9 @@ static void batch_failed(struct daemon *d, int r, const struct error *err)
         inputs_clear(&d->taken);
 }
 
-static void batch_stored(struct daemon *d)
+/* What is left to do with a batch that is on the disk, when nothing waits any more. */
+static void finish_batch(struct daemon *d)
 {
-        hands_settle(d, &d->taken);
         act(d);
         bookings_look(d);
         inputs_clear(&d->taken);
@@ -323,6 +326,29 @@ static void batch_stored(struct daemon *d)
         snapshot_when_due(d);
         if (!d->stopping)
                 pace_set(d);
+}
+
+static bool changed_leases(const struct batch *b)
+{
+        for (size_t i = 0; i < b->n; i++)
+                if (b->items[i].lease_id != 0)
+                        return true;
+        return false;
+}
+
+static void batch_stored(struct daemon *d)
+{
+        hands_settle(d, &d->taken);
+        if (!gate_hold(d, changed_leases(&d->batch)))
+                finish_batch(d);
+}
+
+void turn_let_out(struct daemon *d)
+{
+        finish_batch(d);
+        daemon_stay_awake(d);
+        if (d->api && turn_is_settled(d))
+                api_server_on_settled(d->api);
 }
 
 void turn_run(struct daemon *d)
