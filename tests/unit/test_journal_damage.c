@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -610,6 +611,10 @@ static void F77_acknowledged_records_survive_kill_9(void **state)
                         _exit(1);
                 }
                 (void) close(ends[1]);
+                /* Half of them anywhere, also while it still opens; the others once it writes, however long that takes here. */
+                struct pollfd first = { .fd = ends[0], .events = POLLIN };
+                if (round % 2 == 1)
+                        assert_int_equal(poll(&first, 1, 60000), 1);
                 seed = seed * 1103515245 + 12345;
                 struct timespec wait = { .tv_nsec = 1000000 + (seed >> 8) % 25000000 };
                 (void) nanosleep(&wait, NULL);
@@ -632,7 +637,7 @@ static void F77_acknowledged_records_survive_kill_9(void **state)
                 seq_before = d->restored.last_seq;
         }
         print_message("# %llu acknowledged records, none lost\n", (unsigned long long) n_acknowledged);
-        assert_true(n_acknowledged > 10); /* on a busy machine few get far */
+        assert_true(n_acknowledged >= 50);
 }
 
 /* F77, the power cut: the log ends anywhere. What is left is a story from the beginning, shorter, never with a hole. */
