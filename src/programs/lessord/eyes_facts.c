@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include "api/place.h"
 #include "model/lease.h"
 #include "programs/lessord/eyes_facts.h"
 
@@ -74,6 +75,17 @@ _Static_assert((int) EYES_KINSHIP_N == (int) LINK_N && (int) EYES_KINSHIP_SESSIO
                        (int) EYES_KINSHIP_ACCOUNTED == (int) LINK_ACCOUNTED,
                "the eyes and the core count kinds of evidence alike");
 
+/* A login session's number is given again after a reboot, and holds whatever was typed there: it stands for nothing. */
+static uint64_t place_of(const struct eyes_process *in)
+{
+        struct place place;
+
+        if (!in->cgroup_known)
+                return 0;
+        place_of_cgroup(in->cgroup_path, &place);
+        return place.kind == PLACE_UNIT || place.kind == PLACE_CONTAINER ? place.number : 0;
+}
+
 void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret)
 {
         *ret = (struct process){
@@ -83,6 +95,7 @@ void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct pr
                 .cgroup_id = in->cgroup_id_known ? in->cgroup_id : 0,
                 .program = file_number(in->exe_known, in->exe_dev, in->exe_inode),
                 .script = file_number(in->script_known, in->script_dev, in->script_inode),
+                .place = place_of(in),
                 .guard = guard_of(in, host_pids),
         };
         for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++) {
