@@ -163,8 +163,8 @@ static const char *check_exclusive(const struct world *w, const struct holder *e
                 if (h == exclusive || h->kind != HOLDER_LEASE || h->device != exclusive->device)
                         continue;
                 const struct lease *l = lease_at(w, h->lease);
-                if (l && l->park.broke_promise && l->state == LEASE_ASKING)
-                        continue; /* it had gone, and came back without a word */
+                if (l && l->park.broke_promise && (l->state == LEASE_ASKING || l->state == LEASE_STUCK))
+                        continue; /* it had gone, and came back without a word; or is stuck on its way off again */
                 if (l && l->state != LEASE_DRAINING && l->state != LEASE_PARKED)
                         return "a lease beside an exclusive one";
         }

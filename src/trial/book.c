@@ -227,10 +227,10 @@ static void changed(struct trial *t, struct book *b)
                 b->slot_end_ms = extends || c->slot_ms ? from_ms + c->slot_ms : 0;
 }
 
-/* Nothing was moved: it was asked in vain, or its memory stayed where it is. */
+/* Nothing came back: it was asked in vain, or its memory stayed where it is. */
 static bool was_never_away(const struct action *a, const struct book *b)
 {
-        return a->why.rule == RULE_LET_GO || (a->why.rule == RULE_PARK_UNDONE && b->way == WAY_OUT_COOPERATE);
+        return a->why.rule == RULE_LET_GO || (a->why.rule == RULE_PARK_UNDONE && b->way != WAY_OUT_CHECKPOINT);
 }
 
 /* It comes back at once to where it was: what it has again is what nobody else was given. */

@@ -1413,6 +1413,27 @@ static void broken_promise_is_followed_by_the_next_way_out(void **state)
         scene_end(&s);
 }
 
+/* Who broke a promise and cannot be checkpointed stays beside whoever has the device alone: nobody let it in. */
+static void broken_promise_beside_an_exclusive_one_ends_stuck(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(4), .priority = 4, .named = COOPERATE | CHECKPOINT });
+        uint64_t x = scene_request(&s, (struct ask){ .priority = 2, .exclusive = true, .slot_s = 600, .uid = BOB });
+        scene_yields(&s, f);
+        scene_tick_to_s(&s, 2);
+        assert_runs(&s, x);
+        scene_next(&s, HAND_CHECKPOINT, 1, OUTCOME_FAILED, HAND_WHY_DRIVER);
+        shows(&s, f, GiB(4));
+        scene_tick_to_s(&s, 60);
+        assert_state(&s, f, LEASE_STUCK);
+        assert_runs(&s, x);
+        scene_end(&s);
+}
+
 static void small_one_beside_an_exclusive_filler_that_leaves_room(void **state)
 {
         (void) state;
@@ -1492,6 +1513,7 @@ int main(void)
                 cmocka_unit_test(slow_drain_of_a_victim_does_not_hold_the_plan_for_ever),
                 cmocka_unit_test(hands_that_are_away_for_an_hour_do_not_fill_the_journal),
                 cmocka_unit_test(broken_promise_is_followed_by_the_next_way_out),
+                cmocka_unit_test(broken_promise_beside_an_exclusive_one_ends_stuck),
                 cmocka_unit_test(small_one_beside_an_exclusive_filler_that_leaves_room),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
