@@ -201,7 +201,8 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         lease->granted_ms = w->now_ms;
         lease->renewed_ms = w->now_ms;
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
-        lease->kept_rank = (uint8_t) entry_rank(&w->config, e, w->now_ms);
+        /* A booking stands behind priority 1; what holds is what it is. */
+        lease->kept_rank = (uint8_t) u64_min(entry_rank(&w->config, e, w->now_ms), lease->priority);
         lease->slot_end_ms = lease->slot_ms != 0 ? u64_max(w->now_ms, e->due_ms) + lease->slot_ms : 0;
         note_backfill(p, lease, lane, e, s);
         world_holder_written(w, h);
@@ -662,6 +663,12 @@ static void serve_plan(struct pass *p, struct entry *e, struct plan *plan)
                 sums_take_out(&sums, claim);
         bool there = plan_has_enough(w, plan) && !(e->least_bytes != 0 && lane->has_leases) && lane->exclusive_id == 0;
         if (there && lane->fresh && !lane->pending) {
+                s.booking = booking_in_the_way(w, device, &sums, e, ledger_room_for(p, e), NULL, &s.promise);
+                if (s.booking) { /* made since the plan began: it waits, and who gave way comes back */
+                        plan_end(w, plan);
+                        lane_refresh(w, device, lane);
+                        return;
+                }
                 s.rule = RULE_RECLAIMED;
                 s.starts = true;
                 lane->now = sums;
@@ -726,6 +733,9 @@ static bool reclaim_for(struct pass *p, struct entry *e, uint32_t *ret_device)
                 struct reclaim_demand demand = demand_of(w, e, d);
                 struct reclaim r;
                 reclaim_plan(w, &demand, &r, NULL);
+                struct ref promise;
+                if (r.suffices && booking_in_the_way(w, d, &lane->now, e, ledger_room_for(p, e), &r, &promise))
+                        continue; /* nobody gives way in vain */
                 bool better = *ret_device == NO_DEVICE || (r.suffices && !best.suffices) ||
                               (r.suffices && best.suffices && r.n < best.n);
                 if (r.suffices && r.n != 0 && !lane->fresh) {
@@ -784,7 +794,8 @@ static bool stays_parked(struct pass *p, struct entry *e)
 /* It could start, but for what was promised to others for later. */
 static void mind_bookings(struct pass *p, const struct entry *e, uint32_t device, struct standing *s)
 {
-        s->booking = booking_in_the_way(p->world, device, &p->lanes[device].now, e, ledger_room_for(p, e), &s->promise);
+        s->booking = booking_in_the_way(p->world, device, &p->lanes[device].now, e, ledger_room_for(p, e), NULL,
+                                        &s->promise);
         if (!s->booking)
                 return;
         s->starts = false;

@@ -89,9 +89,24 @@ bool booking_is_possible(struct world *w, const struct request *r, uint64_t byte
         return found;
 }
 
-/* The device at a later time: who says that he has left by then is out, and so is who gives way to @booking. */
+static bool is_victim(const struct reclaim *plan, uint32_t holder)
+{
+        for (uint32_t i = 0; plan && i < plan->n; i++)
+                if (plan->steps[i].holder == holder)
+                        return true;
+        return false;
+}
+
+/* It went ahead of that one, and can be taken back: who went ahead beside it, or because he ends in time, need not be. */
+static bool gives_way_to(const struct lease *lease, struct ref booking)
+{
+        return lease && lease->backfilled && ref_equal(lease->backfill_for, booking) &&
+               (ways_out_usable(&lease->ways) != 0 || lease->filler);
+}
+
+/* The device at a later time: who says that he has left by then is out, and so is who gives way to @booking, or to @plan. */
 static struct sums sums_at(struct world *w, uint32_t device, const struct sums *now, uint64_t at_ms,
-                           const struct entry *booking)
+                           const struct entry *booking, const struct reclaim *plan)
 {
         struct sums s = *now;
         struct ref ref = booking ? world_entry_ref(w, booking) : (struct ref){ 0 };
@@ -99,17 +114,17 @@ static struct sums sums_at(struct world *w, uint32_t device, const struct sums *
         world_each_holder_on (w, i, device) {
                 const struct holder *h = &w->holders[i];
                 const struct lease *lease = h->kind == HOLDER_LEASE ? world_lease_get(w, h->lease) : NULL;
-                bool gives_way = booking && lease && lease->backfilled && ref_equal(lease->backfill_for, ref);
-                if (gives_way)
+                bool gives_way = booking && gives_way_to(lease, ref);
+                if (gives_way || is_victim(plan, i))
                         sums_take_out(&s, h);
         }
         const struct leavings *leavings = world_leavings(w, device);
         for (uint32_t i = 0; i < leavings->n && leavings->of[i].end_ms <= at_ms; i++) {
                 const struct holder *h = &w->holders[leavings->of[i].holder];
                 const struct lease *lease = world_lease_get(w, h->lease);
-                bool gives_way = booking && lease && lease->backfilled && ref_equal(lease->backfill_for, ref);
+                bool gives_way = booking && gives_way_to(lease, ref);
                 bool lapsed = leavings->of[i].lapses && leavings->of[i].end_ms <= w->now_ms;
-                if (!gives_way && !lapsed)
+                if (!gives_way && !lapsed && !is_victim(plan, leavings->of[i].holder))
                         sums_take_out(&s, h);
         }
         return s;
@@ -117,16 +132,16 @@ static struct sums sums_at(struct world *w, uint32_t device, const struct sums *
 
 /* Is there room for @more beside @booking when it begins, and beside what else is booked then? */
 static bool fits_beside(struct world *w, uint32_t device, const struct sums *now, const struct entry *booking,
-                        uint64_t more_bytes)
+                        const struct reclaim *plan, uint64_t more_bytes)
 {
-        struct sums s = sums_at(w, device, now, booking->due_ms, booking);
+        struct sums s = sums_at(w, device, now, booking->due_ms, booking, plan);
         uint64_t booked = booked_bytes(w, device, booking->due_ms, booking->due_ms + 1);
 
         return sums_fit(&s, u64_add_sat(booked, more_bytes));
 }
 
 const struct entry *booking_in_the_way(struct world *w, uint32_t device, const struct sums *now, const struct entry *e,
-                                       uint64_t ledger_room, struct ref *ret_promise)
+                                       uint64_t ledger_room, const struct reclaim *plan, struct ref *ret_promise)
 {
         *ret_promise = (struct ref){ 0 };
         if (e->priority <= PRIORITY_URGENT)
@@ -139,7 +154,7 @@ const struct entry *booking_in_the_way(struct world *w, uint32_t device, const s
                 if (is_booking(e) ? !overlap(e->due_ms, end_of(e), b->due_ms, end_of(b))
                                   : !entry_runs_beyond(w, e, begins_ms))
                         continue;
-                if (is_booking(e) || fits_beside(w, device, now, b, e->demand_bytes))
+                if (is_booking(e) || fits_beside(w, device, now, b, plan, e->demand_bytes))
                         continue; /* bookings were found to fit together when they were made */
                 bool checkpoint =
                         (ways_out_usable(&e->ways) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && e->demand_bytes <= ledger_room;
@@ -166,7 +181,7 @@ void booking_push(struct world *w, uint32_t device, const struct sums *now, cons
                         const struct entry *b = &w->entries[i];
                         if (!is_booking(b) || !(b->devices & (UINT64_C(1) << device)) ||
                             !overlap(b->due_ms, end_of(b), begins_ms, ends_ms) ||
-                            fits_beside(w, device, now, b, head->demand_bytes))
+                            fits_beside(w, device, now, b, NULL, head->demand_bytes))
                                 continue;
                         begins_ms = end_of(b);
                         moved = true;
@@ -174,7 +189,7 @@ void booking_push(struct world *w, uint32_t device, const struct sums *now, cons
                 }
                 if (moved) {
                         start->start_ms = begins_ms;
-                        start->at_start = sums_at(w, device, now, begins_ms, NULL);
+                        start->at_start = sums_at(w, device, now, begins_ms, NULL, NULL);
                 }
         }
 }

@@ -6,6 +6,7 @@
  * entry like others, behind priority 1 alone. Worked example: D9.
  */
 #include "arbiter/lane.h"
+#include "arbiter/reclaim.h"
 #include "model/input.h"
 #include "model/world.h"
 
@@ -18,10 +19,11 @@ bool booking_is_due(const struct world *world, const struct entry *entry);
 bool booking_is_over(const struct world *world, const struct entry *entry);
 /*
  * Would @entry, started now, be in the way of a booking? Returns that booking, or NULL; *ret_promise: it is not, because it may be
- * taken back for that one (none: nobody is owed anything).
+ * taken back for that one (none: nobody is owed anything). @plan: whose memory is taken back for it first, or NULL.
  */
 const struct entry *booking_in_the_way(struct world *world, uint32_t device, const struct sums *now,
-                                       const struct entry *entry, uint64_t ledger_room, struct ref *ret_promise);
+                                       const struct entry *entry, uint64_t ledger_room, const struct reclaim *plan,
+                                       struct ref *ret_promise);
 /* When a head that could start by @start, bookings aside, can start in fact. */
 void booking_push(struct world *world, uint32_t device, const struct sums *now, const struct entry *head,
                   struct projection *start);

@@ -5,6 +5,7 @@
 
 #define RESTART WAY_OUT_BIT(WAY_OUT_RESTART)
 #define CHECKPOINT WAY_OUT_BIT(WAY_OUT_CHECKPOINT)
+#define COOPERATE WAY_OUT_BIT(WAY_OUT_COOPERATE)
 
 static uint64_t book(struct scene *s, uint64_t bytes, uint64_t at_s, uint64_t for_s)
 {
@@ -242,6 +243,111 @@ static void booking_whose_time_went_by_ends(void **state)
         scene_end(&s);
 }
 
+/* Memory that is taken back for somebody is his for as long as he likes: what is promised then has to fit beside him. */
+static void nobody_gives_way_to_who_would_be_in_the_way_of_a_booking(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                struct ask ask;
+                bool comes;
+        } rows[] = {
+                { "4 without limit is beside it", { .bytes = GiB(4) }, true },
+                { "6 without limit", { .bytes = GiB(6) }, false },
+                { "6 until the very moment", { .bytes = GiB(6), .slot_s = 7000 }, true },
+                { "6 that can be restarted", { .bytes = GiB(6), .named = RESTART }, true },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                struct ask ask = rows[i].ask;
+                begin(&s, 0);
+                print_message("# %s\n", rows[i].name);
+                uint64_t victim =
+                        scene_request(&s, (struct ask){ .bytes = GiB(23), .priority = 4, .named = CHECKPOINT });
+                scene_uses(&s, victim, GiB(23));
+                uint64_t b = book(&s, GiB(20), 7200, 3600);
+                assert_waits(&s, b);
+                scene_tick_to_s(&s, 100);
+                ask.priority = 2;
+                ask.uid = BOB;
+                uint64_t id = scene_request(&s, ask);
+                scene_tick_to_s(&s, 120);
+                assert_state(&s, id, rows[i].comes ? LEASE_ACTIVE : LEASE_QUEUED);
+                assert_state(&s, victim, rows[i].comes ? LEASE_PARKED : LEASE_ACTIVE);
+                scene_end(&s);
+        }
+}
+
+/* A booking that is made while memory is being taken back for somebody: he was not there yet, so he waits like others. */
+static void plan_that_a_booking_overtook_ends(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, 0);
+        uint64_t victim = scene_request(&s, (struct ask){ .bytes = GiB(23), .priority = 4, .named = COOPERATE });
+        scene_uses(&s, victim, GiB(23));
+        scene_tick_to_s(&s, 100);
+        uint64_t id = scene_request(&s, (struct ask){ .bytes = GiB(6), .priority = 2, .uid = BOB });
+        assert_state(&s, victim, LEASE_ASKING);
+        uint64_t b = book(&s, GiB(20), 7200, 3600);
+        assert_waits(&s, b);
+        scene_uses(&s, victim, 0);
+        scene_yields(&s, victim);
+        scene_tick_to_s(&s, 110);
+        assert_waits(&s, id);
+        scene_end(&s);
+}
+
+static void urgent_booking_at_work_is_interrupted_by_no_urgent_work(void **state)
+{
+        (void) state;
+        struct scene s;
+        struct ask urgent = { .bytes = GiB(20),
+                              .priority = 1,
+                              .admin = true,
+                              .named = RESTART,
+                              .slot_s = 3600,
+                              .uncollected = true,
+                              .start_s = 600 };
+        begin(&s, 0);
+        uint64_t b = scene_request(&s, urgent);
+        scene_tick_to_s(&s, 600);
+        assert_state(&s, b, LEASE_GRANTED);
+        scene_activate(&s, b, 0, 0);
+        scene_uses(&s, b, GiB(20));
+        urgent.start_s = 0;
+        urgent.uncollected = false;
+        uint64_t other = scene_request(&s, urgent);
+        scene_tick_to_s(&s, 700);
+        assert_runs(&s, b);
+        assert_waits(&s, other);
+        scene_end(&s);
+}
+
+/* Who went ahead of it because there is room beside it is there to stay: nobody else goes ahead as if he were gone. */
+static void who_went_beside_a_booking_does_not_give_way_to_it(void **state)
+{
+        (void) state;
+        struct scene s;
+        struct change later = {
+                .what = CHANGE_START, .is_admin = true, .uid = ALICE, .start_ms = SCENE_START_MS + SECONDS(7200)
+        };
+        begin(&s, 30);
+        uint64_t holder = scene_request(&s, (struct ask){ .bytes = GiB(10), .slot_s = 3590 });
+        uint64_t b = book(&s, GiB(16), 3600, 7200);
+        scene_tick_to_s(&s, 3580);
+        uint64_t beside = scene_request(&s, (struct ask){ .bytes = GiB(6), .uid = BOB });
+        assert_runs(&s, beside);
+        assert_true(scene_lease(&s, beside)->backfilled);
+        scene_change(&s, b, later);
+        assert_kind(s.answer, ACTION_CHANGED);
+        scene_release(&s, holder);
+        scene_look(&s);
+        uint64_t more = scene_request(&s, (struct ask){ .bytes = GiB(4), .uid = BOB });
+        assert_waits(&s, more);
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -254,6 +360,10 @@ int main(void)
                 cmocka_unit_test(booking_goes_with_the_clock_it_was_made_by),
                 cmocka_unit_test(booking_outlives_a_reboot_and_ends_with_its_slot),
                 cmocka_unit_test(booking_whose_time_went_by_ends),
+                cmocka_unit_test(nobody_gives_way_to_who_would_be_in_the_way_of_a_booking),
+                cmocka_unit_test(plan_that_a_booking_overtook_ends),
+                cmocka_unit_test(urgent_booking_at_work_is_interrupted_by_no_urgent_work),
+                cmocka_unit_test(who_went_beside_a_booking_does_not_give_way_to_it),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
