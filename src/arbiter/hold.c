@@ -49,6 +49,8 @@ static void begin(struct world *w, struct lease *lease, const struct lease *for_
         lease->park.step = PARK_HOLDING;
         lease->park.way = WAY_OUT_CHECKPOINT;
         lease->park.for_lease_id = for_whom->id;
+        lease->park.broke_promise = lease->park.lost_one = false; /* that was another time */
+        lease->park.failed_ways = 0;
         lease->park.started_ms = lease->park.step_ms = w->now_ms;
         lease->park.deadline_ms = w->now_ms + w->config.lock_ms + HANDS_LATE_MS;
         lease->park.told = false;

@@ -834,6 +834,36 @@ static void filler_is_held_in_place_while_somebody_more_important_says_it_works(
         scene_end(&s);
 }
 
+/* It broke its promise once, was parked by the next way out and came back: that is over. A hold that cannot be is no park. */
+static void filler_that_broke_a_promise_before_and_cannot_be_held_goes_on(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        s.config.hold_in_place = true;
+        scene_config(&s);
+        scene_hands(&s);
+        uint64_t chat = works(&s, (struct ask){ .bytes = GiB(4), .priority = 2, .uid = BOB });
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(18), .priority = 5, .named = COOPERATE | CHECKPOINT });
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_yields(&s, f);
+        scene_tick_to_s(&s, 2);
+        assert_runs(&s, p2);
+        shows(&s, f, GiB(18));
+        scene_tick_to_s(&s, 60);
+        assert_true(scene_lease(&s, f)->park.broke_promise);
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 90);
+        assert_runs(&s, f);
+        scene_next(&s, HAND_HOLD, 1, OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+        scene_says(&s, chat, PARK_CALL_BUSY, 0);
+        scene_tick_to_s(&s, 92);
+        assert_int_equal(scene_n_orders(&s, 0, HAND_HOLD), 1);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
 static void released_while_it_gives_way_and_its_context_is_still_there(void **state)
 {
         (void) state;
@@ -1487,6 +1517,7 @@ int main(void)
                 cmocka_unit_test(F12_time_parked_is_not_charged_to_its_slot),
                 cmocka_unit_test(release_of_what_is_parked_is_refused_for_nobody_could_bring_it_back),
                 cmocka_unit_test(lost_books_take_up_what_a_record_knows),
+                cmocka_unit_test(filler_that_broke_a_promise_before_and_cannot_be_held_goes_on),
                 cmocka_unit_test(filler_is_held_in_place_while_somebody_more_important_says_it_works),
                 cmocka_unit_test(released_while_it_gives_way_and_its_context_is_still_there),
                 cmocka_unit_test(lock_that_is_never_answered_does_not_hold_up_everybody),
