@@ -125,6 +125,8 @@ static void open_book(struct trial *t, const struct action *a)
                             .exclusive = t->sent.exclusive,
                             .kill_at_end = t->sent.kill_at_end,
                             .kill_left = t->sent.kill_left,
+                            .filler = t->sent.filler,
+                            .due_ms = t->sent.start_ms,
                             .ways = t->sent.ways.named,
                             .priority = t->sent.priority,
                             .slot_ms = t->sent.slot_ms,
@@ -143,7 +145,9 @@ static void granted(struct trial *t, const struct action *a, struct book *b)
         b->device = a->device;
         b->bytes = a->bytes;
         b->granted_ms = t->now_ms;
-        b->slot_end_ms = b->slot_ms ? t->now_ms + b->slot_ms : 0;
+        b->slot_end_ms = b->slot_ms ? u64_max(t->now_ms, b->due_ms) + b->slot_ms : 0;
+        b->fits_since_ms = 0;
+        t->count.booked += b->due_ms != 0;
         t->granted[a->device] = true;
         t->count.grants++;
         b->backfill = a->why.rule >= RULE_ENDS_IN_TIME && a->why.rule <= RULE_LEDGER_SET_ASIDE;
@@ -213,14 +217,20 @@ static void changed(struct trial *t, struct book *b)
 
         if (!c->is_admin && c->uid != b->uid)
                 trial_break(t, "somebody else changed a lease of %u", b->uid);
+        t->count.changed++;
         if (c->what & CHANGE_PRIORITY)
                 b->priority = c->priority;
+        if (c->what & CHANGE_START) {
+                b->due_ms = c->start_ms;
+                t->count.moved++;
+        }
         if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
                 return;
         bool extends = c->what & CHANGE_EXTEND;
         if (!extends)
                 b->slot_stands_ms = t->now_ms;
-        uint64_t from_ms = extends ? u64_max(b->slot_end_ms, t->now_ms) : t->now_ms;
+        bool stands = b->parked == PARKED_OUT || b->parked == PARKED_BACK;
+        uint64_t from_ms = extends ? u64_max(b->slot_end_ms, stands ? b->slot_stands_ms : t->now_ms) : t->now_ms;
         if (b->life == LIFE_WAITS)
                 b->slot_ms = extends ? b->slot_ms + c->slot_ms : c->slot_ms;
         else
@@ -252,6 +262,10 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 t->count.asked++;
                 break;
         case ACTION_PARKED:
+                if (a->why.rule == RULE_HELD) { /* in place, with its memory */
+                        t->count.held++;
+                        break;
+                }
                 b->parked = PARKED_OUT;
                 b->parked_ms = b->slot_stands_ms = t->now_ms;
                 b->fits_since_ms = 0;
@@ -266,7 +280,10 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 t->granted[b->device] = !is_rehearsal(t, a->lease_id);
                 break;
         case ACTION_THAWED:
-                returned(t, b);
+                if (a->why.rule == RULE_LET_GO)
+                        t->count.let_go++;
+                else
+                        returned(t, b);
                 break;
         case ACTION_STUCK:
                 check_stuck(t, a);
@@ -285,6 +302,8 @@ static void person_said(struct trial *t, struct book *b)
 
         if (call->uid != b->uid && !call->is_admin)
                 trial_break(t, "somebody else's word counts for a lease of %u", b->uid);
+        t->count.rehearsed += call->what == PARK_CALL_REHEARSE;
+        t->count.forgiven += call->what == PARK_CALL_FORGIVE;
         if (call->what == PARK_CALL_PARK) {
                 b->by_person = true;
                 b->until_ms = call->for_ms != 0 ? t->now_ms + call->for_ms : 0;
@@ -357,8 +376,11 @@ void book_action(struct trial *t, const struct action *a)
                 break;
         case ACTION_PLAN:
                 t->count.plans += a->why.rule == RULE_PLAN_BEGAN;
-                if (a->why.rule == RULE_PLAN_BEGAN)
+                if (a->why.rule == RULE_PLAN_BEGAN) {
                         check_plan_began(t, a);
+                        if (b)
+                                b->was_head = true; /* as good as a start in sight */
+                }
                 break;
         case ACTION_STRANGER:
                 check_stranger(t, a);

@@ -25,10 +25,22 @@ static uint64_t declared_ahead_ms(const struct trial *t, const struct book *b, u
         return longest;
 }
 
+/* Something is promised there for a time at which @e would still run. */
+static bool is_before_booking(const struct trial *t, const struct entry *e, uint32_t device)
+{
+        for (uint32_t i = 0; i < t->world->n_entries; i++) {
+                const struct entry *b = &t->world->entries[i];
+                if (b->kind == ENTRY_BOOKING && (b->devices & (UINT64_C(1) << device)) &&
+                    (e->limit_ms == 0 || t->now_ms + e->limit_ms > b->due_ms))
+                        return true;
+        }
+        return false;
+}
+
 /* I11: somebody of 2 to 4 waits beyond every reason, and something that came later begins. */
 static void check_waits(struct trial *t, const struct action *a, const struct book *later)
 {
-        if (later->priority == PRIORITY_URGENT || later->was_head ||
+        if (later->priority == PRIORITY_URGENT || later->was_head || later->due_ms != 0 ||
             (a->why.rule != RULE_FITS && a->why.rule != RULE_PASSES_HEAD && a->why.rule != RULE_RECLAIMED))
                 return;
         for (uint32_t i = 0; i < t->world->n_entries; i++) {
@@ -38,7 +50,7 @@ static void check_waits(struct trial *t, const struct action *a, const struct bo
                 if (!b || b->life != LIFE_WAITS || l->id == a->lease_id || b->arrived_ms >= later->arrived_ms ||
                     l->priority < PRIORITY_INTERACTIVE || l->priority > PRIORITY_BATCH || b->stepped_aside ||
                     !(e->devices & (UINT64_C(1) << a->device)) || e->wait_kind == WAIT_ABOVE_CEILING ||
-                    e->held_since_ms != 0)
+                    e->held_since_ms != 0 || is_before_booking(t, e, a->device))
                         continue;
                 uint64_t bound = MINUTES(30) + SECONDS(600) * u64_sub0(l->priority, PRIORITY_INTERACTIVE) +
                                  2 * t->config.immune_max_ms;
@@ -82,6 +94,7 @@ void check_grant(struct trial *t, const struct action *a)
                 trial_break(t, "I2: L%" PRIu64 " is granted on a reading of %" PRIu64 " ms ago%s", a->lease_id, age_ms,
                             t->fresh_before[a->device] ? "" : ", older than the last change");
         check_waits(t, a, b);
+        check_beside_bookings(t, a, b);
 }
 
 /* ---- an order to the hands ---- */
@@ -123,6 +136,8 @@ void check_order(struct trial *t, const struct action *a)
         if (i != NOBODY && t->procs[i].client != b->client)
                 trial_break(t, "I3: an order for L%" PRIu64 " against pid %u, which is not its own", a->lease_id,
                             a->process.pid);
+        if (a->hand == HAND_HOLD)
+                check_hold(t, a);
         if (a->hand == HAND_RESTORE && i != NOBODY)
                 check_restore(t, a, &t->procs[i]);
         if (!is_signal(a))

@@ -119,6 +119,7 @@ void check_time(struct trial *t)
         for (uint32_t i = 0; i < t->world->n_leases; i++)
                 if (t->world->lease_ids[i] != 0)
                         check_comes_back(t, &t->world->leases[i]);
+        check_promises_in_time(t);
         if (is_anything_under_way(t))
                 return;
         check_parked(t);

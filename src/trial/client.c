@@ -31,7 +31,7 @@ static bool flag(const struct client *c, enum ask_flag bit)
 
 /* ---- asking ---- */
 
-static struct client *client_new(struct trial *t, const uint64_t *arg)
+uint32_t client_new(struct trial *t, const uint64_t *arg)
 {
         if (t->n_clients == CLIENTS_MAX)
                 trial_break(t, "the trial itself: more than %d clients", CLIENTS_MAX);
@@ -39,10 +39,10 @@ static struct client *client_new(struct trial *t, const uint64_t *arg)
         *c = (struct client){ .owner = NOBODY, .root = NOBODY };
         memcpy(c->arg, arg, sizeof(c->arg));
         c->random = random_of(t->script->seed, 8, arg[ASK_N]);
-        return c;
+        return t->n_clients - 1;
 }
 
-static void fill_request(struct trial *t, const struct client *c, struct request *r)
+static void fill_request(struct trial *t, struct client *c, struct request *r)
 {
         r->token = c->token;
         r->uid = (uint32_t) c->arg[ASK_UID];
@@ -75,6 +75,8 @@ static void fill_request(struct trial *t, const struct client *c, struct request
         if (c->arg[ASK_CARD] != 0 && c->arg[ASK_CARD] <= t->n_cards)
                 memcpy(r->device_uuid, t->cards[c->arg[ASK_CARD] - 1].uuid, sizeof(r->device_uuid));
         (void) snprintf(r->name, sizeof(r->name), "client-%" PRIu64, c->arg[ASK_N]);
+        if (c->arg[ASK_START_MS] != 0)
+                booking_fill(t, c, r);
         if (c->arg[ASK_CONSUMER] != 0)
                 (void) snprintf(r->consumer, sizeof(r->consumer), "program-%" PRIu64, c->arg[ASK_CONSUMER]);
 }
@@ -91,21 +93,20 @@ static void ask(struct trial *t, uint32_t i)
                 input.request.binding.root = input.request.binding.owner;
         }
         c->lost_answer = false;
+        c->phase = CLIENT_ASKED;
         if (!daemon_submit(t, &input)) {
                 timer_add(t, 2000, TIMER_CLIENT, i, 0);
                 c->lost_answer = true;
         } else {
-                c->phase = CLIENT_ASKED;
                 t->count.requests++;
         }
         if (!t->up)
                 c->lost_answer = true;
 }
 
-void client_ask(struct trial *t, const struct event *e)
+void client_begins(struct trial *t, uint32_t i)
 {
-        struct client *c = client_new(t, e->arg);
-        uint32_t i = t->n_clients - 1;
+        struct client *c = &t->clients[i];
 
         c->owner = proc_new(t, i, (uint32_t) c->arg[ASK_UID], 0, NOBODY);
         t->procs[c->owner].is_owner = true;
@@ -113,7 +114,14 @@ void client_ask(struct trial *t, const struct event *e)
         c->never_collects = fault_strikes(&t->faults, FAULT_NEVER_COLLECTED, &c->random);
         trial_say(t, "client %" PRIu64 " asks for %" PRIu64 " MiB, priority %" PRIu64, c->arg[ASK_N],
                   c->arg[ASK_BYTES] >> 20, c->arg[ASK_PRIORITY]);
+        t->count.bookings += c->arg[ASK_START_MS] != 0;
+        t->count.cleared += flag(c, ASK_NO_COMMAND);
         ask(t, i);
+}
+
+void client_ask(struct trial *t, const struct event *e)
+{
+        client_begins(t, client_new(t, e->arg));
 }
 
 /* Over the first stranger that works. */
@@ -129,7 +137,7 @@ void client_adopt(struct trial *t, const struct event *e)
                 return;
         arg[ASK_UID] = t->procs[p].uid;
         arg[ASK_FLAGS] = e->arg[1] ? ASK_KILL_LEFT : 0;
-        struct client *c = client_new(t, arg);
+        struct client *c = &t->clients[client_new(t, arg)];
         c->adopts = true;
         c->owner = c->root = p;
         ask(t, t->n_clients - 1);
@@ -201,6 +209,8 @@ void client_start(struct trial *t, uint32_t i, const struct lease *lease)
                                           .uid = (uint32_t) c->arg[ASK_UID],
                                           .root = t->procs[c->root].identity,
                                           .cgroup_id = c->cgroup };
+        if (c->booked_ms != 0)
+                input.call.owner = t->procs[c->owner].identity; /* who has it from now on */
         (void) daemon_submit(t, &input);
         for (uint64_t k = 1; k < n; k++)
                 (void) spawn(t, i, c->root, card, bytes / n);
@@ -297,6 +307,10 @@ void client_ends(struct trial *t, uint32_t i)
                 client_release(t, i);
                 return;
         }
+        if (flag(c, ASK_NO_COMMAND) && fault_strikes(&t->faults, FAULT_NEVER_GIVEN_BACK, &c->random)) {
+                proc_die(t, c->owner);
+                return;
+        }
         if (early)
                 client_release(t, i);
         client_processes_end(t, i, !left);
@@ -338,7 +352,7 @@ static void find_again(struct trial *t, uint32_t i)
                 c->lost_answer = false;
                 return;
         }
-        if (t->procs[c->owner].used && t->procs[c->owner].alive)
+        if (c->follows_id == 0 && t->procs[c->owner].used && t->procs[c->owner].alive)
                 ask(t, i);
         else
                 c->phase = CLIENT_GONE;
@@ -376,11 +390,18 @@ static void collect(struct trial *t, uint32_t i, const struct lease *lease)
                 c->phase = CLIENT_GRANTED;
                 return;
         }
+        if (c->booked_ms != 0 && !c->came_late) {
+                c->came_late = true;
+                if (fault_strikes(&t->faults, FAULT_BOOKED_COMES_LATE, &c->random)) {
+                        timer_add(t, random_below(&c->random, MINUTES(10)), TIMER_CLIENT, i, 0);
+                        return;
+                }
+        }
         c->phase = CLIENT_RUNS;
         timer_add(t, u64_max(c->arg[ASK_RUN_MS], 1000), TIMER_CLIENT_ENDS, i, 0);
         if (c->arg[ASK_IDLE_MS] != 0)
                 timer_add(t, c->arg[ASK_IDLE_MS], TIMER_CLIENT_IDLE, i, 0);
-        if (!c->adopts)
+        if (!c->adopts && !flag(c, ASK_NO_COMMAND))
                 client_start(t, i, lease);
 }
 
@@ -406,9 +427,10 @@ void client_look(struct trial *t, uint32_t i)
         }
         if (c->phase <= CLIENT_ASKED) {
                 c->phase = CLIENT_WAITS;
-                if (c->arg[ASK_TTL_MS] != 0)
+                if (c->arg[ASK_TTL_MS] != 0 && !flag(c, ASK_NO_COMMAND))
                         timer_add(t, c->arg[ASK_TTL_MS] / 2, TIMER_CLIENT_RENEWS, i, 0);
         }
+        booking_owner_comes(t, i);
         switch ((enum lease_state) lease->state) {
         case LEASE_GRANTED:
         case LEASE_ACTIVE:

@@ -212,6 +212,7 @@ void daemon_tick(struct trial *t)
 
         t->count.ticks += t->up;
         (void) daemon_submit(t, &tick);
+        bookings_tick(t);
 }
 
 /* ---- coming back ---- */

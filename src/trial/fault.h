@@ -62,6 +62,9 @@
         F(BOOKS_DAMAGED, 12, 100) /* the daemon comes back in doubt */                                                 \
         F(SUSPENDED, 1, 100)                                                                                           \
         F(CLOCK_AHEAD, 1, 100)                                                                                         \
+        F(CLOCK_SET, 1, 100)         /* people's, which bookings go by */                                              \
+        F(BOOKED_COMES_LATE, 4, 100) /* whoever booked is not there when it begins */                                  \
+        F(NEVER_GIVEN_BACK, 3, 100)  /* room that was cleared */                                                       \
         F(HOST_MEMORY_SHORT, 1, 100)
 
 enum fault {

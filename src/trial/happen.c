@@ -155,12 +155,24 @@ void host_back(struct trial *t)
 static void configure(struct trial *t, const struct event *e)
 {
         t->config.ledger_cap_bytes = e->arg[0];
+        t->config.hold_in_place = e->arg[2] != 0;
         daemon_tell_config(t);
         if (e->arg[1] == 0)
                 return;
         t->host.checkpoint = CHECKPOINT_NO_HANDS;
         daemon_tell_host(t);
         timer_add(t, MINUTES(10), TIMER_HOST_BACK, 0, 0);
+}
+
+/* Somebody sets his clock: the world's goes on as it was. */
+static void set_clock(struct trial *t, const struct event *e)
+{
+        struct random r = random_of(t->script->seed, 17, e->at_ms);
+
+        if (!fault_strikes(&t->faults, FAULT_CLOCK_SET, &r))
+                return;
+        t->wall_ahead_ms += e->arg[0];
+        t->wall_behind_ms += e->arg[1];
 }
 
 static void suspend(struct trial *t, const struct event *e)
@@ -248,6 +260,9 @@ void happen(struct trial *t, const struct event *e)
                 break;
         case EVENT_CLOCK_AHEAD:
                 t->clock_ahead_ms = e->arg[0];
+                break;
+        case EVENT_CLOCK_SET:
+                set_clock(t, e);
                 break;
         case EVENT_HOST:
                 host_short(t, e);

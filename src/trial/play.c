@@ -106,17 +106,26 @@ static void ring(struct trial *t, const struct timer *timer)
 
 /* ---- time ---- */
 
+/* A booking that has been told what it waits for. */
+static bool is_for_later(const struct trial *t, const struct entry *e)
+{
+        return e->kind == ENTRY_BOOKING && t->now_ms + t->config.booking_lead_ms < e->due_ms;
+}
+
 /* Is anything under way that time alone moves on? */
 static bool is_busy(const struct trial *t)
 {
         if (t->now_ms < t->busy_until_ms || t->world->n_plans != 0)
                 return true;
-        for (uint32_t i = 0; i < t->world->n_entries; i++)
-                if (t->world->entries[i].kind != ENTRY_NONE)
+        for (uint32_t i = 0; i < t->world->n_entries; i++) {
+                const struct entry *e = &t->world->entries[i];
+                if (e->kind != ENTRY_NONE && !is_for_later(t, e))
                         return true;
+        }
         for (uint32_t i = 0; i < t->world->n_leases; i++) {
                 const struct lease *l = &t->world->leases[i];
-                if (t->world->lease_ids[i] == 0)
+                const struct entry *e = world_entry_get(t->world, l->entry);
+                if (t->world->lease_ids[i] == 0 || (l->state == LEASE_QUEUED && e && is_for_later(t, e)))
                         continue;
                 if (l->state != LEASE_ACTIVE || l->ending || l->over_use_since_ms != 0)
                         return true;
@@ -135,6 +144,8 @@ static uint64_t next_tick_ms(const struct trial *t)
                 const struct lease *l = &t->world->leases[i];
                 if (t->world->lease_ids[i] == 0)
                         continue;
+                if (l->booked_ms != 0 && l->state == LEASE_QUEUED)
+                        next = u64_min(next, u64_sub0(l->booked_ms, t->config.booking_lead_ms));
                 uint64_t lead = u64_min(t->config.slot_warning_ms, l->slot_ms / 2);
                 if (l->slot_end_ms > t->now_ms)
                         next = u64_min(next,
@@ -216,7 +227,8 @@ static void send_home(struct trial *t)
                 const struct lease *l = t->up ? world_lease_by_id(t->world, client->lease_id) : NULL;
                 if (client->phase == CLIENT_GONE || client->phase == CLIENT_AWAY)
                         continue;
-                bool lasts = !l || l->state != LEASE_QUEUED || t->now_ms > t->end_ms + HOURS(DRAIN_HOURS - 1);
+                bool lasts = !l || l->state != LEASE_QUEUED || l->booked_ms != 0 ||
+                             t->now_ms > t->end_ms + HOURS(DRAIN_HOURS - 1);
                 if (lasts && random_one_in(&t->clients[c].random, 3))
                         client_ends(t, c);
         }

@@ -16,13 +16,16 @@ static const struct {
         {                                                                                                              \
 #name, offsetof(struct count, name), bound                                                             \
         }
-        COUNT(requests, 100000), COUNT(grants, 50000), COUNT(refusals, 1000),    COUNT(queued, 20000),
-        COUNT(ended, 50000),     COUNT(drained, 5000), COUNT(backfills, 1000),   COUNT(passes, 100),
-        COUNT(plans, 1000),      COUNT(asked, 2000),   COUNT(parks, 1000),       COUNT(thaws, 1000),
-        COUNT(undone, 100),      COUNT(stuck, 100),    COUNT(orders, 5000),      COUNT(kills, 100),
-        COUNT(blocked, 1000),    COUNT(failed, 100),   COUNT(restarts, 1000),    COUNT(power_cuts, 100),
-        COUNT(inputs, 0),        COUNT(steps, 0),      COUNT(ticks, 0),          COUNT(actions, 0),
-        COUNT(readings, 0),      COUNT(checks, 0),     COUNT(restored_steps, 0), COUNT(out_of_memory, 0),
+        COUNT(requests, 100000),  COUNT(grants, 50000),    COUNT(refusals, 1000),  COUNT(queued, 20000),
+        COUNT(ended, 50000),      COUNT(drained, 5000),    COUNT(backfills, 1000), COUNT(passes, 100),
+        COUNT(plans, 1000),       COUNT(asked, 2000),      COUNT(parks, 1000),     COUNT(thaws, 1000),
+        COUNT(undone, 100),       COUNT(stuck, 100),       COUNT(orders, 5000),    COUNT(kills, 100),
+        COUNT(blocked, 1000),     COUNT(failed, 100),      COUNT(restarts, 1000),  COUNT(power_cuts, 100),
+        COUNT(bookings, 1000),    COUNT(booked, 500),      COUNT(series, 100),     COUNT(moved, 100),
+        COUNT(held, 100),         COUNT(let_go, 100),      COUNT(rehearsed, 100),  COUNT(forgiven, 100),
+        COUNT(changed, 500),      COUNT(cleared, 100),     COUNT(inputs, 0),       COUNT(steps, 0),
+        COUNT(ticks, 0),          COUNT(actions, 0),       COUNT(readings, 0),     COUNT(checks, 0),
+        COUNT(restored_steps, 0), COUNT(out_of_memory, 0),
 #undef COUNT
 };
 

@@ -20,7 +20,7 @@ static const struct {
 } kinds[EVENT_KIND_N] = {
         [EVENT_ASK] = { "ask",
                         { "n", "uid", "priority", "bytes", "percent", "slot", "wait", "card", "ways", "flags", "ttl",
-                          "consumer", "run", "use", "processes", "idle" } },
+                          "consumer", "run", "use", "processes", "idle", "start", "every" } },
         [EVENT_ADOPT] = { "adopt", { "n", "kill-left", "slot" } },
         [EVENT_RELEASE] = { "release", { "n" } },
         [EVENT_CHANGE] = { "change", { "n", "what", "priority", "slot", "pin", "admin" } },
@@ -36,8 +36,9 @@ static const struct {
         [EVENT_POWER] = { "power", { "where", "for" } },
         [EVENT_SUSPEND] = { "suspend", { "for" } },
         [EVENT_CLOCK_AHEAD] = { "clock-ahead", { "by" } },
+        [EVENT_CLOCK_SET] = { "clock-set", { "ahead", "behind" } },
         [EVENT_HOST] = { "host", { "available", "pressure", "for" } },
-        [EVENT_CONFIG] = { "config", { "ledger", "cannot" } },
+        [EVENT_CONFIG] = { "config", { "ledger", "cannot", "hold" } },
         [EVENT_DIE] = { "die", { "n" } },
 };
 
@@ -102,6 +103,29 @@ static uint64_t some_priority(struct random *r)
                            : PRIORITY_FILLER;
 }
 
+/* For later: it is not collected at once, and waits for nobody. */
+static void make_booking(struct random *r, uint64_t *a)
+{
+        a[ASK_START_MS] = MINUTES(1) + random_below(r, random_one_in(r, 2) ? MINUTES(20) : HOURS(4));
+        a[ASK_EVERY_MS] = random_one_in(r, 3) ? HOURS(2) + random_below(r, HOURS(4)) : 0;
+        a[ASK_FLAGS] &= ~(uint64_t) (ASK_NO_WAIT | ASK_COLLECTED | ASK_EXCLUSIVE | ASK_FILLER | ASK_LEARNED);
+        a[ASK_SLOT_MS] = u64_max(a[ASK_RUN_MS] / 2 + random_below(r, 2 * a[ASK_RUN_MS]), MINUTES(1));
+        a[ASK_TTL_MS] = a[ASK_WAIT_MS] = 0;
+        if (a[ASK_BYTES] == 0 && a[ASK_PERCENT] == 0)
+                a[ASK_PERCENT] = random_between(r, 1000, 100000);
+}
+
+/* It ends by itself when its time is over, whatever becomes of who asked. */
+static void make_clear(uint64_t *a)
+{
+        a[ASK_PRIORITY] = PRIORITY_INTERACTIVE;
+        a[ASK_FLAGS] = (a[ASK_FLAGS] & (ASK_ADMIN | ASK_NO_WAIT)) | ASK_COLLECTED | ASK_NO_COMMAND;
+        a[ASK_SLOT_MS] = a[ASK_TTL_MS] = a[ASK_RUN_MS] + a[ASK_RUN_MS] / 4 + 1000;
+        a[ASK_WAYS] = a[ASK_IDLE_MS] = a[ASK_CONSUMER] = 0;
+        if (a[ASK_BYTES] == 0 && a[ASK_PERCENT] == 0)
+                a[ASK_PERCENT] = 100000;
+}
+
 static void make_ask(struct script *s, struct random *r, uint64_t at_ms, uint64_t n)
 {
         struct event *e = add(s, at_ms, EVENT_ASK);
@@ -136,6 +160,10 @@ static void make_ask(struct script *s, struct random *r, uint64_t at_ms, uint64_
         a[ASK_USE_MILLI] = random_one_in(r, 4) ? 1000 : random_below(r, 1001);
         a[ASK_PROCESSES] = random_one_in(r, 4) ? 2 + random_below(r, 3) : 1;
         a[ASK_IDLE_MS] = random_one_in(r, 4) ? 1000 + random_below(r, MINUTES(10)) : 0;
+        if (random_one_in(r, 14))
+                make_booking(r, a);
+        else if (random_one_in(r, 30))
+                make_clear(a);
 }
 
 static void make_crash(struct script *s, struct random *r, uint64_t at_ms)
@@ -160,7 +188,7 @@ static void make_story(struct script *s, struct random *r, uint64_t at_ms, uint6
         case 2:
                 e = add(s, later_ms, EVENT_CHANGE);
                 e->arg[0] = n;
-                e->arg[1] = UINT64_C(1) << random_below(r, 5);
+                e->arg[1] = UINT64_C(1) << random_below(r, 5) | (random_one_in(r, 4) ? 1U : 0U);
                 e->arg[2] = 1 + random_below(r, 5);
                 e->arg[3] = random_one_in(r, 4) ? 0 : random_below(r, MINUTES(30));
                 e->arg[4] = random_one_in(r, 6) ? 0 : random_below(r, MINUTES(10));
@@ -194,7 +222,7 @@ static void make_weather(struct script *s, struct random *r, uint64_t at_ms)
 {
         struct event *e;
 
-        switch (random_below(r, 16)) {
+        switch (random_below(r, 17)) {
         case 0:
         case 1:
         case 2:
@@ -242,10 +270,15 @@ static void make_weather(struct script *s, struct random *r, uint64_t at_ms)
                 e->arg[1] = random_one_in(r, 2);
                 e->arg[2] = 1000 + random_below(r, MINUTES(20));
                 break;
+        case 15:
+                e = add(s, at_ms, EVENT_CLOCK_SET);
+                e->arg[random_below(r, 2)] = 1 + random_below(r, random_one_in(r, 2) ? 5000 : HOURS(1));
+                break;
         default:
                 e = add(s, at_ms, EVENT_CONFIG);
                 e->arg[0] = random_below(r, 40) * MIB(1024);
                 e->arg[1] = random_one_in(r, 4);
+                e->arg[2] = random_below(r, 4) != 0;
                 break;
         }
 }

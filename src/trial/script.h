@@ -37,6 +37,7 @@ enum event_kind {
         EVENT_POWER, /* of the machine, at its next write */
         EVENT_SUSPEND,
         EVENT_CLOCK_AHEAD,
+        EVENT_CLOCK_SET, /* people's clock, not the world's */
         EVENT_HOST,
         EVENT_CONFIG,
         EVENT_DIE, /* a process of client n dies */
@@ -60,7 +61,9 @@ enum ask_arg {
         ASK_RUN_MS,
         ASK_USE_MILLI, /* of its reservation that it will use */
         ASK_PROCESSES,
-        ASK_IDLE_MS, /* 0: it never says that it is idle; else it is, so long after it began */
+        ASK_IDLE_MS,  /* 0: it never says that it is idle; else it is, so long after it began */
+        ASK_START_MS, /* a booking, for so much later; 0 = now */
+        ASK_EVERY_MS, /* and again: how long a day is; 0 = once */
 };
 
 enum ask_flag {
@@ -75,6 +78,7 @@ enum ask_flag {
         ASK_NO_STOP = 1 << 8,
         ASK_LEARNED = 1 << 9,
         ASK_PROVEN = 1 << 10,
+        ASK_NO_COMMAND = 1 << 11, /* room for what lessor does not start (lessor clear) */
 };
 
 struct event {

@@ -8,6 +8,7 @@
  *      script.c   what happens when         card.c     devices, and what is read of them
  *      process.c  processes                 client.c   who asks, and what becomes of it
  *      hands.c    orders and records        daemon.c   step, commit, act; die, and come back
+ *      bookings.c promises for later
  *      book.c     what was said             check*.c   what must never happen (design 5)
  *      play.c     one life, from event to event       happen.c   the events of its script
  */
@@ -158,6 +159,7 @@ struct client {
         bool never_collects;
         bool started; /* its command runs, or ran */
         bool lost_answer;
+        bool came_late;
         bool vanishing;
         uint64_t arg[EVENT_ARGS]; /* of its EVENT_ASK */
         uint64_t token;
@@ -168,6 +170,8 @@ struct client {
         uint8_t reacted_state;
         uint64_t end_ms;
         uint32_t n_crashes;
+        uint64_t booked_ms;  /* 0 = wants it now */
+        uint64_t follows_id; /* of a series: the lease before */
         struct random random;
 };
 
@@ -187,6 +191,7 @@ struct book {
         uint8_t priority;
         uint8_t n_ended; /* I8 */
         bool stepped_aside;
+        bool filler;
         bool was_head; /* with a start in sight: it keeps that place (design 4.2) */
         uint32_t client, uid, device;
         uint64_t bytes, arrived_ms, granted_ms, slot_ms, slot_end_ms;
@@ -194,8 +199,11 @@ struct book {
         uint64_t slot_stands_ms; /* since when its slot does not run */
         uint64_t blocked_ms;     /* the last "could not be tried" */
         uint64_t failed_ms;
-        uint64_t charged_bytes;  /* by the outcomes of its checkpoints */
-        uint64_t fits_since_ms;  /* I9 */
+        uint64_t charged_bytes; /* by the outcomes of its checkpoints */
+        uint64_t fits_since_ms; /* I9 */
+        uint64_t due_ms;        /* of a booking */
+        uint64_t series_again_ms;
+        uint64_t held_since_ms;  /* in place, for nobody */
         uint64_t waits_since_ms; /* for memory, not for a device that could be used at all */
 };
 
@@ -235,7 +243,9 @@ struct timer {
 
 struct count {
         uint64_t requests, grants, refusals, queued, ended, drained;
-        uint64_t asked, parks, thaws, undone, stuck, plans, held, backfills, passes;
+        uint64_t asked, parks, thaws, undone, stuck, plans, backfills, passes;
+        uint64_t held, let_go, rehearsed, forgiven, changed, cleared;
+        uint64_t bookings, booked, series, moved;
         uint64_t blocked, failed, orders, kills;
         uint64_t restarts, power_cuts, restored_steps;
         uint64_t steps, ticks, inputs, actions, readings, checks;
@@ -252,6 +262,7 @@ struct trial {
 
         uint64_t now_ms;
         uint64_t end_ms, quiet_ms;
+        uint64_t wall_ahead_ms, wall_behind_ms; /* people's clock against the world's, in all */
         uint32_t next_event;
         uint64_t next_timer;
         struct timer timers[TIMERS_MAX]; /* a heap */
@@ -350,8 +361,13 @@ void card_tell(struct trial *t, uint32_t card);         /* INPUT_DEVICE */
 void card_sweep(struct trial *t);
 uint64_t card_list_bytes(const struct trial *t, uint32_t card, uint64_t lease_id);
 
-/* ---- client.c, client_park.c ---- */
+/* ---- client.c, client_park.c, bookings.c ---- */
 
+uint32_t client_new(struct trial *t, const uint64_t *arg);
+void client_begins(struct trial *t, uint32_t c); /* and asks */
+void booking_fill(struct trial *t, struct client *c, struct request *r);
+void booking_owner_comes(struct trial *t, uint32_t c);
+void bookings_tick(struct trial *t);
 void client_ask(struct trial *t, const struct event *e);
 void client_adopt(struct trial *t, const struct event *e);
 void client_answer(struct trial *t, const struct action *a); /* by its token */
@@ -417,6 +433,9 @@ void check_time(struct trial *t); /* as time passes: I9 */
 void check_grant(struct trial *t, const struct action *a);
 void check_order(struct trial *t, const struct action *a);
 void check_asked(struct trial *t, const struct action *a);
+void check_beside_bookings(struct trial *t, const struct action *a, const struct book *later);
+void check_promises_in_time(struct trial *t);
+void check_hold(struct trial *t, const struct action *a);
 void check_thawing(struct trial *t, const struct action *a);
 void check_stuck(struct trial *t, const struct action *a);
 void check_plan_began(struct trial *t, const struct action *a);
