@@ -6,12 +6,20 @@
 #include <assert.h>
 #include <string.h>
 #include "api/change_json.h"
+#include "api/enforce_json.h"
 #include "api/lease_json.h"
 #include "api/park_json.h"
 #include "base/duration.h"
 #include "base/escape.h"
 #include "base/size.h"
 #include "model/lease.h"
+
+static void check_enforce(const struct enforce_call *c, enum enforce_call_what what)
+{
+        assert(c->what == what && c->for_ms <= DURATION_MAX_MS && c->mode < ENFORCE_MODE_N);
+        assert((c->approval_id != 0) == (what == ENFORCE_CALL_UNAPPROVE));
+        assert(c->token == 0 && c->uid == 0 && !c->is_admin && identity_is_none(c->process));
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -74,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct change change;
         struct activate_ask activate;
         struct park_call park;
+        struct enforce_call enforce;
+        uint32_t pid;
 
         if (size == 0)
                 return 0;
@@ -98,6 +108,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 r = (data[0] == 'k' ? park_json_parse : idle_json_parse)(body, n, &park, &problem);
                 if (r == 0)
                         check_park(&park);
+                break;
+        case 'm':
+                r = enforce_json_parse(body, n, &enforce, &problem);
+                if (r == 0)
+                        check_enforce(&enforce, ENFORCE_CALL_MODE);
+                break;
+        case 'o':
+                r = approve_json_parse(body, n, &enforce, &pid, &problem);
+                if (r == 0) {
+                        assert(pid != 0 && pid <= LEASE_PID_MAX);
+                        check_enforce(&enforce, ENFORCE_CALL_APPROVE);
+                }
+                break;
+        case 'u':
+                r = unapprove_json_parse(body, n, &enforce, &problem);
+                if (r == 0)
+                        check_enforce(&enforce, ENFORCE_CALL_UNAPPROVE);
                 break;
         case 'd':
                 r = adopt_json_parse(body, n, &ask, &problem);

@@ -137,6 +137,12 @@ void route_on_action(struct conn *c, const struct action *a)
         case WANT_COLLECT:
                 on_lease_action(c, a);
                 break;
+        case WANT_ENFORCE:
+                if (a->kind == ACTION_REFUSED)
+                        reply_refused(c, a);
+                else
+                        enforce_reply(c, a);
+                break;
         case WANT_CALL:
                 on_call_action(c, a);
                 break;

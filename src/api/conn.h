@@ -46,6 +46,7 @@ enum conn_want {
         WANT_NOTHING,
         WANT_LEASE,   /* POST /api/leases: an answer to the request, then the grant */
         WANT_COLLECT, /* the grant came while it waited: being collected for it */
+        WANT_ENFORCE, /* the enforcer: mode, approvals */
         WANT_CALL,    /* activate, renew, release */
         WANT_CHANGE,  /* long poll */
         WANT_USER,    /* a user is looked up */

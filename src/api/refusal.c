@@ -44,6 +44,13 @@ static const struct {
         { RULE_BOOKING_PAST, 422, "booking-past", "name another start (start, in) or length (for)" },
         { RULE_BOOKING_TAKEN, 409, "booking-taken", "take less, or another time" },
         { RULE_LIMIT_BOOKINGS, 429, "limit-bookings", "see /api/limits" },
+        { RULE_ADMIN_ONLY, 403, "admin-only", "ask one" },
+        { RULE_MODE_CEILING, 409, "mode-ceiling", "change it, reload, and try again" },
+        { RULE_NOT_A_STRANGER, 404, "not-a-stranger", "name one of those" },
+        { RULE_PROGRAM_UNKNOWN, 409, "program-unknown", "give it a lease instead (/api/adopt)" },
+        { RULE_PLACE_UNKNOWN, 409, "place-unknown", "leave here out" },
+        { RULE_LIMIT_APPROVALS, 429, "limit-approvals", "then try again" },
+        { RULE_NO_APPROVAL, 404, "no-approval", "name one of those" },
         { RULE_BACKFILL_KEEPS_SLOT, 409, "backfill-keeps-slot", "an administrator can extend it" },
 };
 

@@ -9,6 +9,7 @@
  *   change.c, adopt.c  the same for what lives, and for what runs already
  *   park.c    off its device and back: what a person wants, what its program says
  *   plan.c    what would happen: the core asked without telling it
+ *   enforce.c what becomes of who has memory and no lease: mode, approvals
  *   limits.c  what a user may have; costs.c: what his ways out came to
  *   answer.c  what the core decided becomes the answer (route_on_action)
  *
@@ -90,6 +91,13 @@ void ask_adopt(struct conn *c);
 void plan_lease(struct conn *c);
 void look_limits(struct conn *c);
 void look_costs(struct conn *c);
+/* ---- enforce.c ---- */
+void look_enforce(struct conn *c);
+void look_approvals(struct conn *c);
+void ask_enforce(struct conn *c);
+void ask_approve(struct conn *c);
+void ask_unapprove(struct conn *c);
+void enforce_reply(struct conn *c, const struct action *action);
 /* ---- config.c ---- */
 void look_config(struct conn *c);
 void ask_reload(struct conn *c);

@@ -59,18 +59,6 @@ static bool device_was_seen(const struct world *w, const struct device *dev)
                (dev->reading_ms != 0 && dev->reading_ms >= w->enforce.began_ms && dev->settled);
 }
 
-static enum enforce_doubt doubt_of(const struct world *w)
-{
-        if (w->degraded)
-                return DOUBT_BOOKS;
-        if (!w->eyes_answering)
-                return DOUBT_EYES;
-        if (w->pause != PAUSE_NONE || w->enforce.swept_ms == 0 ||
-            !is_over(w, w->enforce.began_ms, w->config.enforce_sweep_ms))
-                return DOUBT_SWEEP;
-        return DOUBT_NONE;
-}
-
 /* Everything has to be seen once since the start; most is, for other reasons. What is not is looked at now and then. */
 static void sweep(struct world *w, bool order, struct actions *out)
 {
@@ -329,7 +317,7 @@ void enforce_look(struct world *w, struct actions *out)
                         continue;
                 }
                 look_again(w, &w->audits[i], &s);
-                if (doubt_of(w) == DOUBT_NONE)
+                if (enforce_doubt_of(w) == DOUBT_NONE)
                         act_on(w, &w->audits[i], &s, false, out);
         }
         forget_old(w);
@@ -357,7 +345,7 @@ static void tell_lapsed(struct world *w, struct actions *out)
 
 void enforce_tick(struct world *w, struct actions *out)
 {
-        enum enforce_doubt doubt = doubt_of(w);
+        enum enforce_doubt doubt = enforce_doubt_of(w);
 
         tell_lapsed(w, out);
         if (doubt != DOUBT_NONE) {
@@ -379,6 +367,34 @@ void enforce_tick(struct world *w, struct actions *out)
                 if (s.n_devices != 0)
                         act_on(w, a, &s, true, out);
         }
+}
+
+enum enforce_doubt enforce_doubt_shown(struct world *w)
+{
+        enum enforce_doubt doubt = enforce_doubt_of(w);
+
+        return doubt == DOUBT_NONE && w->enforce.hidden_ms != 0 ? what_is_hidden(w) : doubt;
+}
+
+static bool is_open(enum enforce_mode mode, const struct audit *a)
+{
+        if (a->gone_ms != 0)
+                return false;
+        if (mode == ENFORCE_ENFORCE)
+                return true;
+        return mode == ENFORCE_WARN ? a->warned_ms == 0 : !(a->told & AUDIT_TOLD_WOULD);
+}
+
+bool enforce_needs_ticks(const struct world *w)
+{
+        enum enforce_mode mode = enforce_mode_of(w);
+        bool needs = w->enforce.hidden_ms != 0 && mode == ENFORCE_ENFORCE;
+
+        for (uint32_t i = 0; !needs && i < w->n_audits; i++)
+                needs = is_open(mode, &w->audits[i]);
+        for (uint32_t i = 0; !needs && i < w->n_approvals; i++)
+                needs = w->approvals[i].until_ms != 0 && !w->approvals[i].lapse_told;
+        return needs;
 }
 
 bool enforce_has_stranger(struct world *w, struct identity identity)

@@ -25,4 +25,8 @@ void enforce_begin_anew(struct world *world);
 /* The same when the daemon came back. */
 void enforce_was_away(struct world *world);
 
+/* Why nobody is ended just now, or at least not everybody: memory is there whose owner cannot be seen. For people. */
+enum enforce_doubt enforce_doubt_shown(struct world *world);
+/* Will something become due by time alone? */
+bool enforce_needs_ticks(const struct world *world);
 bool enforce_has_stranger(struct world *world, struct identity identity);

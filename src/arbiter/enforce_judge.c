@@ -2,6 +2,7 @@
 #include "arbiter/enforce_judge.h"
 #include "arbiter/lane.h"
 #include "base/number.h"
+#include "model/input.h"
 
 void stranger_look(struct world *w, struct identity identity, struct stranger *ret)
 {
@@ -21,6 +22,18 @@ void stranger_look(struct world *w, struct identity identity, struct stranger *r
                 ret->known = ret->known && (row->flags & ROW_USED_KNOWN) != 0 && w->devices[d].per_process_known;
                 ret->fresh = ret->fresh && w->devices[d].health == DEVICE_OK && device_is_fresh(w, d);
         }
+}
+
+enum enforce_doubt enforce_doubt_of(const struct world *w)
+{
+        if (w->degraded)
+                return DOUBT_BOOKS;
+        if (!w->eyes_answering)
+                return DOUBT_EYES;
+        if (w->pause != PAUSE_NONE || w->enforce.swept_ms == 0 ||
+            u64_sub0(w->now_ms, w->enforce.began_ms) < w->config.enforce_sweep_ms)
+                return DOUBT_SWEEP;
+        return DOUBT_NONE;
 }
 
 enum enforce_mode enforce_mode_of(const struct world *w)

@@ -29,6 +29,8 @@ void stranger_look(struct world *world, struct identity identity, struct strange
 /* @audit: what is remembered of it; NULL = nothing. */
 struct judgement enforce_judge(const struct world *world, const struct stranger *stranger, const struct audit *audit);
 
+/* Why nobody is ended just now. */
+enum enforce_doubt enforce_doubt_of(const struct world *world);
 /* The mode that counts: a person's word, and what the configuration allows. */
 enum enforce_mode enforce_mode_of(const struct world *world);
 /* The approval that covers it, also one that lapsed within the last day; NULL = none. Of several the best. */

@@ -74,7 +74,7 @@ struct config {
         struct quota quotas[QUOTAS_MAX];
         struct idle_ladder idle[IDLE_CLASSES];
         /* strangers (design 4.7) */
-        uint32_t enforce_ceiling;                 /* enum enforce_mode: no mode beyond it (enforce) */
+        uint8_t enforce_ceiling;                  /* enum enforce_mode: no mode beyond it (enforce) */
         uint32_t enforce_own_uid;                 /* only this user's processes; UINT32_MAX = everybody's */
         uint64_t enforce_sweep_ms;                /* they are judged so often, and when something is due (15 s) */
         uint64_t enforce_min_bytes;               /* with less nobody is judged (256 MiB) */

@@ -96,7 +96,7 @@ static void say_enforcer(const struct reason *r, uint64_t now_ms, char *buf, siz
                 SAY("only an administrator may do this");
                 break;
         case RULE_MODE_CEILING:
-                SAY("the configuration allows the mode %s at most ([enforce] mode_max)",
+                SAY("the configuration allows the mode %s at most (enforce_max)",
                     enforce_mode_name((enum enforce_mode) r->limit));
                 break;
         case RULE_NOT_A_STRANGER:

@@ -120,7 +120,7 @@ CODEC_STRUCT(idle_ladder, IDLE_LADDER_FIELDS, 24)
         F(S, SINCE, hold_after_ms, (4, U64, 0))                                                                        \
         F(S, SINCE, quotas, (4, ROWS, quota))                                                                          \
         F(S, SINCE, idle, (4, ROWS, idle_ladder))                                                                      \
-        F(S, SINCE, enforce_ceiling, (4, BELOW32, ENFORCE_MODE_N))                                                     \
+        F(S, SINCE, enforce_ceiling, (4, BELOW8, ENFORCE_MODE_N))                                                      \
         F(S, SINCE_OR, enforce_own_uid, (4, U32, 0, UINT32_MAX))                                                       \
         F(S, SINCE, enforce_sweep_ms, (4, U64, 0))                                                                     \
         F(S, SINCE, enforce_min_bytes, (4, U64, 0))                                                                    \

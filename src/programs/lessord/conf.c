@@ -31,7 +31,8 @@ enum kind {
 #define DOOR_TEXT(field) KIND_TEXT, AT(doors.field), 0, sizeof(((struct conf *) 0)->doors.field)
 
 static const char *const off_on[] = { "off", "on" };
-static const char *const auto_off_on[] = { "auto", "off", "on" }; /* enum conf_checkpoint */
+static const char *const enforce_modes[] = { "observe", "warn", "enforce" }; /* enum enforce_mode */
+static const char *const auto_off_on[] = { "auto", "off", "on" };            /* enum conf_checkpoint */
 
 static const struct key {
         const char *name;
@@ -115,6 +116,24 @@ static const struct key {
           "a booking may lie so far ahead, and last so long" },
         { "end_grace", KIND_SPAN, AT(core.end_grace_ms), 10000, DAY_MS,
           "between SIGTERM and SIGKILL, for what --kill-at-end and --kill-left end" },
+        { "enforce_max", KIND_WORD8, AT(core.enforce_ceiling), WORDS(enforce_modes),
+          "how far the enforcer may be switched on (`lessor enforce`)", enforce_modes },
+        { "enforce_sweep", KIND_SPAN, AT(core.enforce_sweep_ms), 1000, 3600000,
+          "after a start everything is seen once, and so long nobody is ended" },
+        { "enforce_min", KIND_AMOUNT, AT(core.enforce_min_bytes), 1, SIZE_BYTES_MAX,
+          "who has less device memory is left alone" },
+        { "enforce_stay", KIND_SPAN, AT(core.enforce_stay_ms), 0, DAY_MS, "and who has not had it for so long" },
+        { "enforce_notice", KIND_SPAN, AT(core.enforce_notice_ms), 1000, 30 * DAY_MS, "from the notice to SIGTERM" },
+        { "enforce_grace", KIND_SPAN, AT(core.enforce_grace_ms[GRACE_PROGRAM]), 10000, DAY_MS,
+          "from SIGTERM to SIGKILL, for a program" },
+        { "enforce_grace_script", KIND_SPAN, AT(core.enforce_grace_ms[GRACE_SCRIPT]), 10000, DAY_MS,
+          "for an interpreter with a script" },
+        { "enforce_grace_place", KIND_SPAN, AT(core.enforce_grace_ms[GRACE_PLACE]), 10000, DAY_MS,
+          "for what a unit or container runs" },
+        { "warn_terminals", KIND_WORD8, AT(warn_terminals), WORDS(off_on),
+          "owners of processes without a lease are told on their terminals", off_on },
+        { "warn_hook", KIND_TEXT, AT(warn_hook), 0, sizeof(((struct conf *) 0)->warn_hook),
+          "and by this program, with its arguments and no shell" },
         { "leases_max", KIND_COUNT32, AT(core.leases_max), 1, LEASES_MAX, "leases at a time" },
         { "entries_max", KIND_COUNT32, AT(core.entries_max), 1, ENTRIES_MAX, "queue entries at a time" },
         { "waiting_per_user_max", KIND_COUNT32, AT(core.waiting_per_user_max), 1, ENTRIES_MAX,
@@ -150,6 +169,7 @@ void conf_defaults(struct conf *conf)
         *conf = (struct conf){ .poll_ms = 1000, .poll_busy_ms = 100, .poll_idle_ms = 5000, .eyes_deadline_ms = 2000 };
         conf->poll_activity_ms = 10000;
         conf->keep_events = 100000;
+        conf->warn_terminals = true;
         conf->doors.requests_per_s = 200;
         conf->doors.requests_burst = 1000;
         conf->wsl_margin_bytes = UINT64_C(2) << 30; /* residency was seen to fail with that much shown free */
@@ -201,6 +221,9 @@ static int set_text(struct conf *conf, const struct key *key, const char *text, 
                                  "%s: %s is not allowed; allowed: a text of at most %" PRIu64
                                  " bytes without control characters",
                                  key->name, text_escape(text, n, safe, sizeof(safe)), key->max - 1);
+        if (strcmp(key->name, "warn_hook") == 0 && text[0] != '/')
+                return error_set(err, EINVAL, "%s: %s is no absolute path; write the program with its whole path",
+                                 key->name, text_escape(text, n, safe, sizeof(safe)));
         memcpy((char *) conf + key->at, text, n + 1);
         return 0;
 }
@@ -441,7 +464,8 @@ bool conf_show(const struct conf *conf, size_t i, struct conf_shown *ret)
 /* What is set up once: the doors, and what the eyes were started with. */
 static bool is_set_up_once(const struct key *key)
 {
-        return (key->kind == KIND_TEXT && strcmp(key->name, "engine_socket") != 0) ||
+        return (key->kind == KIND_TEXT && strcmp(key->name, "engine_socket") != 0 &&
+                strcmp(key->name, "warn_hook") != 0) ||
                strcmp(key->name, "eyes_deadline") == 0 || strcmp(key->name, "keep_events") == 0;
 }
 

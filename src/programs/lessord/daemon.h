@@ -25,6 +25,7 @@
 #include "programs/lessord/paths.h"
 #include "programs/lessord/reload.h"
 #include "programs/lessord/told.h"
+#include "programs/lessord/warn.h"
 #include "programs/lessord/world_clock.h"
 #include "programs/lessord/writer.h"
 #include "senses/process.h"
@@ -68,6 +69,7 @@ struct daemon {
         struct parked_watch parked;
         struct facts facts;
         struct looks looks;
+        struct warn warn;
         struct finish finish;
         struct bookings bookings;
         struct told told;

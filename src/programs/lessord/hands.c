@@ -315,6 +315,13 @@ void hands_act(struct daemon *d, const struct action *a)
                 blocked(d, a, h->link ? HAND_WHY_RATE : HAND_WHY_AWAY);
                 return;
         }
+        if (a->lease_id == 0) { /* of a stranger: only who is held since his notice (F48) */
+                order.pidfd_inode = parked_watch_pidfd_inode(&d->parked, a->process);
+                if (order.pidfd_inode == 0) {
+                        blocked(d, a, HAND_WHY_OTHER);
+                        return;
+                }
+        }
         if (parks((enum hand_verb) a->hand)) {
                 order.pidfd_inode =
                         order.pidfd_inode ? order.pidfd_inode : parked_watch_pidfd_inode(&d->parked, a->process);

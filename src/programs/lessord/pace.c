@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How often the eyes look, when the seconds tick, and how long an input waits that nobody waits for. */
+#include "arbiter/enforce.h"
 #include "base/log.h"
 #include "model/lease.h"
 #include "programs/lessord/daemon.h"
@@ -89,7 +90,7 @@ static void on_tick(uv_timer_t *timer)
                 return;
         }
         eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d), d->conf.poll_activity_ms);
-        if (!pace_has_leases(d->world))
+        if (!pace_has_leases(d->world) && !enforce_needs_ticks(d->world))
                 (void) uv_timer_stop(&d->tick);
         d->tidying_is_late = true;
         if (tidy(d)) {
@@ -109,7 +110,8 @@ void pace_set(struct daemon *d)
 
         if (d->eyes_ms == 0 || ms < d->eyes_ms)
                 eyes_link_interval(d->eyes, d->eyes_ms = ms, d->conf.poll_activity_ms);
-        if (!uv_is_active((uv_handle_t *) &d->tick) && (pace_has_leases(d->world) || ms != d->eyes_ms))
+        if (!uv_is_active((uv_handle_t *) &d->tick) &&
+            (pace_has_leases(d->world) || enforce_needs_ticks(d->world) || ms != d->eyes_ms))
                 (void) uv_timer_start(&d->tick, on_tick, TICK_MS, TICK_MS);
         (void) tidy(d);
 }

@@ -100,6 +100,16 @@ static void add(struct parked_watch *p, struct identity who)
         p->items[p->n++] = one;
 }
 
+static void want(struct parked_watch *p, struct identity who)
+{
+        struct parked_one *one = find(p, who);
+
+        if (one)
+                one->wanted = true;
+        else
+                add(p, who);
+}
+
 void parked_watch_sync(struct parked_watch *p, const struct world *world)
 {
         p->incomplete = false;
@@ -109,12 +119,11 @@ void parked_watch_sync(struct parked_watch *p, const struct world *world)
                 const struct process *process = &world->processes[i];
                 if (process->member == MEMBER_RUNNING || process->state == PROCESS_ENDED)
                         continue;
-                struct parked_one *one = find(p, process->identity);
-                if (one)
-                        one->wanted = true;
-                else
-                        add(p, process->identity);
+                want(p, process->identity);
         }
+        for (uint32_t i = 0; i < world->n_audits; i++)
+                if (world->audits[i].noticed_ms != 0 && world->audits[i].gone_ms == 0)
+                        want(p, world->audits[i].identity);
         for (uint32_t i = p->n; i > 0; i--)
                 if (!p->items[i - 1]->wanted)
                         drop(p, i - 1);

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Who is parked, or on his way there or back, each held by a pidfd: the eyes do not see him on a device any more, and when he ends
- * his lease is to end, once, and his place in the ledger is free (failures F14). As in owners.h, what is watched follows from the
+ * his lease is to end, once, and his place in the ledger is free (failures F14). So is who has no lease and was told that he will be
+ * ended: the orders name the inode of that pidfd (F48). As in owners.h, what is watched follows from the
  * world.
  */
 #include <uv.h>

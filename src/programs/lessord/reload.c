@@ -27,8 +27,9 @@ const char *reload_path(const struct daemon *d)
 
 static int load(const struct daemon *d, const char *path, bool required, struct conf *ret, struct error *err)
 {
-        (void) d;
         conf_defaults(ret);
+        if (d->paths.mode != PATHS_SYSTEM)
+                ret->core.enforce_own_uid = (uint32_t) geteuid(); /* one person's: no one else's processes */
         int r = conf_load(path, required, ret, err);
         if (r == 0 && proc_kernel_is_wsl("/proc"))
                 ret->core.kept_free_bytes = ret->wsl_margin_bytes;

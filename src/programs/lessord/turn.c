@@ -260,7 +260,7 @@ static void order_looks(struct daemon *d)
 static void act(struct daemon *d)
 {
         struct batch *b = &d->batch;
-        bool leases_changed = d->owners.incomplete;
+        bool leases_changed = d->owners.incomplete, audit_changed = false;
 
         for (size_t i = 0; i < b->n; i++) {
                 const struct action *a = &b->items[i];
@@ -269,14 +269,18 @@ static void act(struct daemon *d)
                 log_action(a);
                 if (a->kind == ACTION_HAND)
                         hands_act(d, a);
+                warn_act(d, a);
                 told_action(&d->told, d->world, a);
                 leases_changed = leases_changed || a->lease_id != 0;
+                audit_changed = audit_changed || a->kind == ACTION_STRANGER;
         }
         if (d->api) /* not before the door is open (main.c) */
                 api_server_on_actions(d->api, b->items, b->n);
         if (leases_changed) { /* behind the answers: who is gone by now is found to be gone */
                 turn_watch_processes(d, END_OWNER_EXITED);
                 facts_leases_changed(d);
+        } else if (audit_changed) {
+                parked_watch_sync(&d->parked, d->world); /* whoever is to be ended is held from his notice on */
         }
         batch_reset(b);
 }
