@@ -13,13 +13,14 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "costs", "limits", "config", "doctor", "rescue", "replay", "completion", "help", "version"]
+         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "enforce", "approve", "approvals", "unapprove", "costs", "limits", "config", "doctor", "rescue", "replay", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "book": ["list", "cancel"], "config": ["check", "show"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
           ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
           ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"],
-          ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["book", "list"], ["book", "cancel", "L1"], ["book", "--in", "1h", "--for", "1h", "--vram", "1G"], ["costs"], ["config", "show", "--json"]]
+          ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["book", "list"], ["book", "cancel", "L1"], ["book", "--in", "1h", "--for", "1h", "--vram", "1G"], ["costs"], ["enforce"], ["enforce", "off"], ["approve", "1"], ["approvals"],
+          ["unapprove", "A1"], ["config", "show", "--json"]]
 
 
 @pytest.fixture(scope="module", name="place")
@@ -105,7 +106,8 @@ def test_unknown_option_is_wrong_use(words):
                                    ["extend", "L1"], ["extend", "L1", "0s"], ["extend", "L1", "soon"], ["pin"],
                                    ["pin", "L1", "--for", "0"], ["unpin", "L1", "L2"], ["park"], ["park", "L1", "L2"], ["park", "L1", "--for", "0"],
                                    ["park", "L1", "--rehearse", "--for", "1h"], ["thaw"], ["thaw", "x"], ["idle", "L1", "--keep-alive", "x"],
-                                   ["clear", "16G"], ["clear", "--for", "2d"], ["clear", "--vram", "x"], ["resume", "x"], ["resume", "L1", "L2"], ["adopt"], ["adopt", "x"],
+                                   ["clear", "16G"], ["clear", "--for", "2d"], ["clear", "--vram", "x"], ["resume", "x"], ["resume", "L1", "L2"], ["enforce", "maybe"], ["approve"], ["approve", "x"], ["approve", "1", "--for", "soon"], ["unapprove"], ["unapprove", "3"],
+                                   ["adopt"], ["adopt", "x"],
                                    ["adopt", "1", "--unit", "u"], ["adopt", "1", "2"], ["adopt", "0"], ["unadopt"],
                                    ["plan", "--vram", "12 G"], ["limits", "alice"], ["config"], ["config", "check", "a", "b"],
                                    ["status", "--watch=0"], ["status", "--watch=x"], ["status", "--watch", "2h"], ["replay", "a", "b"],

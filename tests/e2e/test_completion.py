@@ -76,7 +76,7 @@ def test_every_verb_and_option_is_completed(scripts):
     (["renice", "ba"], ["batch"]),
     (["renice", "--json", "f"], ["filler"]),
     (["completion", ""], ["bash", "zsh"]),
-    (["help", "un"], ["unpin", "unadopt"]),
+    (["help", "un"], ["unpin", "unadopt", "unapprove"]),
     (["status", "--watch", "--j"], ["--json"]),
     (["nosuchverb", ""], []),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else None)

@@ -58,6 +58,13 @@ static void offer_stranger(const json_t *stranger)
         offer(show_field(stranger, "pid", "", pid, sizeof(pid)), text);
 }
 
+static void offer_approval(const json_t *approval)
+{
+        char id[FIELD_MAX], comm[FIELD_MAX];
+
+        offer(show_field(approval, "id", "", id, sizeof(id)), show_field(approval, "comm", "", comm, sizeof(comm)));
+}
+
 int complete_main(int argc, char **argv)
 {
         static const struct {
@@ -67,6 +74,7 @@ int complete_main(int argc, char **argv)
                 { "leases", "/api/leases", offer_lease },
                 { "devices", "/api/devices", offer_device },
                 { "strangers", "/api/status", offer_stranger },
+                { "approvals", "/api/approvals", offer_approval },
         };
         struct client client;
         struct client_answer answer;
