@@ -10,16 +10,19 @@
 #include "arbiter/reading.h"
 #include "base/number.h"
 
+/*
+ * It may have used more than it reserved, and more than it was read to: so its host memory says, which grows by somewhat more
+ * than what was on the device. That asks for room as slack does, never for more than can be given: whoever had all of a device
+ * would not come back to it.
+ */
 uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
 {
-        uint64_t bytes = lease->bytes;
-
         if (lease->park.way != WAY_OUT_CHECKPOINT)
-                return bytes;
-        /* It may have used more than it reserved, and more than it was read to. */
-        bytes = u64_max(bytes, u64_max(lease->park.used_bytes, lease->park.charged_bytes));
-        uint64_t ceiling_bytes = device_ceiling_now(w, lease->device);
-        return u64_max(bytes, u64_min(u64_add_sat(bytes, park_slack_bytes(w, lease->device)), ceiling_bytes));
+                return lease->bytes;
+        uint64_t seen_bytes = u64_max(lease->bytes, lease->park.used_bytes);
+        uint64_t wanted_bytes =
+                u64_add_sat(u64_max(seen_bytes, lease->park.charged_bytes), park_slack_bytes(w, lease->device));
+        return u64_max(seen_bytes, u64_min(wanted_bytes, device_ceiling_now(w, lease->device)));
 }
 
 uint64_t thaw_demand_bytes(struct world *w, const struct lease *lease)

@@ -18,6 +18,7 @@ static struct {
 } next[HAND_VERB_N];
 static struct action unanswered[HAND_VERB_N];
 static bool lies;
+static uint64_t overhead_milli;
 
 static void put_away(struct scene *s, const struct action *a)
 {
@@ -84,6 +85,7 @@ static void carry_out(struct scene *s, const struct action *a)
         if (a->hand == HAND_CHECKPOINT) {
                 put_away(s, a);
                 host_bytes = away_bytes(a->process.pid);
+                host_bytes += host_bytes / 1000 * overhead_milli;
         } else if (a->hand == HAND_RESTORE) {
                 if (used_on(s, a->device) > a->limit_bytes) {
                         tell(s, a, OUTCOME_BLOCKED, HAND_WHY_HEADROOM, 0);
@@ -128,6 +130,7 @@ void scene_hands(struct scene *s)
 {
         n_away = 0;
         lies = false;
+        overhead_milli = 0;
         memset(next, 0, sizeof(next));
         memset(unanswered, 0, sizeof(unanswered));
         s->hands = on_order;
@@ -157,6 +160,12 @@ void scene_answers_late(struct scene *s, enum hand_verb verb)
         assert_int_equal(a.hand, verb);
         memset(&unanswered[verb], 0, sizeof(unanswered[verb]));
         carry_out(s, &a);
+}
+
+void scene_overhead(struct scene *s, uint64_t milli)
+{
+        (void) s;
+        overhead_milli = milli;
 }
 
 void scene_lies(struct scene *s, bool from_now_on)

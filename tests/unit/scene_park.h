@@ -17,6 +17,8 @@ void scene_skip(struct scene *s, enum hand_verb verb, unsigned n);
 void scene_answers_late(struct scene *s, enum hand_verb verb);
 /* From here on a checkpoint says that it was done, and the card shows the memory all the same. */
 void scene_lies(struct scene *s, bool lies);
+/* From here on a checkpoint takes so many thousandths more of the host than it took off the card. */
+void scene_overhead(struct scene *s, uint64_t milli);
 unsigned scene_n_orders(const struct scene *s, size_t since, enum hand_verb verb);
 /* Verbs in the order they were given, as letters: Lock Checkpoint Stop Restore Unlock Hold, sIgnal. */
 const char *scene_orders(const struct scene *s, size_t since, char *buf, size_t size);

@@ -1464,6 +1464,29 @@ static void broken_promise_beside_an_exclusive_one_ends_stuck(void **state)
         scene_end(&s);
 }
 
+/* Host memory grows by more than was on the device, and nobody can be given more than all of that. */
+static void who_had_all_of_a_device_comes_back_to_it(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        s.world->devices[card].driver_own_known = false;
+        s.cards[card].hidden_bytes = MiB(500); /* the driver's own */
+        scene_look(&s);
+        scene_hands(&s);
+        scene_overhead(&s, 20);
+        uint64_t f = filler(&s, GiB(24) - MiB(500), "f");
+        uint64_t p2 = ask_2(&s, GiB(14));
+        scene_tick_to_s(&s, 3);
+        assert_runs(&s, p2);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, 130);
+        assert_runs(&s, f);
+        scene_end(&s);
+}
+
 static void small_one_beside_an_exclusive_filler_that_leaves_room(void **state)
 {
         (void) state;
@@ -1545,6 +1568,7 @@ int main(void)
                 cmocka_unit_test(hands_that_are_away_for_an_hour_do_not_fill_the_journal),
                 cmocka_unit_test(broken_promise_is_followed_by_the_next_way_out),
                 cmocka_unit_test(broken_promise_beside_an_exclusive_one_ends_stuck),
+                cmocka_unit_test(who_had_all_of_a_device_comes_back_to_it),
                 cmocka_unit_test(small_one_beside_an_exclusive_filler_that_leaves_room),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
