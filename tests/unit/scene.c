@@ -74,6 +74,8 @@ static void step_alone(struct scene *s, struct input *input)
 
         input->now_ms = s->now_ms;
         arbiter_step(s->world, input, s->out);
+        if (s->recorded)
+                s->recorded(s, input);
         for (;;) {
                 for (uint32_t i = 0; i < s->out->n; i++) {
                         check_action(s, &s->out->items[i], expected_id++);
@@ -83,6 +85,8 @@ static void step_alone(struct scene *s, struct input *input)
                         break;
                 struct input tick = { .kind = INPUT_TICK, .now_ms = s->now_ms };
                 arbiter_step(s->world, &tick, s->out);
+                if (s->recorded)
+                        s->recorded(s, &tick);
         }
         if (s->sparse_checks && ++s->n_steps % 64 != 0)
                 return;

@@ -81,7 +81,9 @@ struct scene {
                       const struct action *order); /* carries orders out (scene_park.h); NULL: nobody does */
         size_t n_done;                             /* of the log: what it has been shown */
         bool hands_work;
-        uint32_t soon;  /* devices to be looked at a little later (bits) */
+        uint32_t soon; /* devices to be looked at a little later (bits) */
+        void (*recorded)(struct scene *s, const struct input *input); /* each step, with s->out (scene_journal.h) */
+        void *record;
         uint8_t *ended; /* by lease id: how often it ended */
 };
 
