@@ -150,6 +150,7 @@ void route_on_action(struct conn *c, const struct action *a)
                 on_change(c);
                 break;
         case WANT_USER:
+        case WANT_STUDY:
         case WANT_NOTHING:
                 break;
         }

@@ -46,6 +46,8 @@ static void on_timer(uv_timer_t *timer)
                         route_on_action(c, &nothing);
                 } else if (c->want == WANT_USER) {
                         limits_reply_unknown(c);
+                } else if (c->want == WANT_STUDY) {
+                        study_reply_late(c);
                 }
                 break;
         case CONN_STREAMING:

@@ -50,6 +50,7 @@ enum conn_want {
         WANT_CALL,    /* activate, renew, release */
         WANT_CHANGE,  /* long poll */
         WANT_USER,    /* a user is looked up */
+        WANT_STUDY,   /* the journal is read for it */
 };
 
 enum {

@@ -12,6 +12,8 @@
 #include "model/action.h"
 #include "model/input.h"
 #include "model/world.h"
+#include "store/account.h"
+#include "store/story.h"
 
 /* What was last said about a lease. */
 struct api_told {
@@ -68,6 +70,25 @@ struct api_planned {
         uint8_t sized_by;     /* SIZED_LEARNED, SIZED_RAISED: how many runs */
 };
 
+/* What is to be read from the whole journal, and what was. */
+struct api_study {
+        enum { API_STUDY_STORY, API_STUDY_USAGE } kind;
+        struct story_subject subject; /* of a story */
+        bool by_consumer;             /* of a usage */
+        uint64_t since_wall_ms;       /* 0 = all that is kept */
+};
+
+struct api_studied {
+        struct api_study study;
+        int r; /* negative errno with words: the journal could not be read */
+        struct error err;
+        struct story story;
+        struct account account;
+};
+
+/* @studied is the host's, and may be changed until this returns. */
+typedef void api_study_fn(void *ctx, uint64_t token, struct api_studied *studied);
+
 struct api_host {
         void *ctx;
         /* Read only, and only until control goes back to the loop. */
@@ -87,6 +108,8 @@ struct api_host {
         bool (*looked_ms)(void *ctx, uint32_t device, uint64_t *ret_age_ms);
         /* Events from the journal, oldest first, at most query->limit. Negative errno with words. */
         int (*events)(void *ctx, const struct api_event_query *query, api_event_fn *each, void *cls, struct error *err);
+        /* The journal read on another thread; @done is called in the loop, once. False: too many do, or there is no memory. */
+        bool (*study)(void *ctx, const struct api_study *study, api_study_fn *done, void *done_ctx, uint64_t token);
         /* The core asked on a copy of the world; changes nothing. False: no memory for it. */
         bool (*plan)(void *ctx, const struct request *request, struct api_planned *ret);
         /* Which row of model/quota.h counts for a user with these groups, and what that row is called: "everyone",

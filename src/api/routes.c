@@ -43,6 +43,8 @@ static const struct route routes[] = {
         { "POST", "/api/reload", "", ask_reload, ROUTE_CHANGES | ROUTE_ADMIN, 1 },
         { "GET", "/api/events", " after lease limit ", story_events, ROUTE_HEAVY, 0 },
         { "GET", "/api/why/*", "", story_why, ROUTE_HEAVY, 0 },
+        { "GET", "/api/why", " lease pid event ", study_why, ROUTE_HEAVY, 0 },
+        { "GET", "/api/usage", " by since ", study_usage, ROUTE_HEAVY, 0 },
 };
 
 /* 1: it matches; 0: it does not; -1: it does, but '*' is no lease id. */

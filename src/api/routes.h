@@ -5,6 +5,7 @@
  *
  *   look.c    what is: health, status, the lists, one lease and the wait for it to change
  *   story.c   what was: events, the story of a lease, and what is said about one that is gone
+ *   study.c   what only the whole journal knows, read on another thread: what led to what, who had what for how long
  *   ask.c     what is asked for becomes an input of the core
  *   change.c, adopt.c  the same for what lives, and for what runs already
  *   park.c    off its device and back: what a person wants, what its program says
@@ -103,5 +104,9 @@ void look_config(struct conn *c);
 void ask_reload(struct conn *c);
 /* Which row of model/quota.h counts for the caller. */
 uint32_t limits_row(struct conn *c);
+/* ---- study.c ---- */
+void study_why(struct conn *c);
+void study_usage(struct conn *c);
+void study_reply_late(struct conn *c); /* it takes too long */
 /* Who was asked about is not known in time. */
 void limits_reply_unknown(struct conn *c);

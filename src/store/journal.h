@@ -198,6 +198,9 @@ struct journal_verified {
         uint64_t bad_event;
         uint64_t bad_audit;
         char words[200]; /* "record 17: …" */
+        uint64_t
+                last_seq; /* with @ok: the newest record, and the chain's hash there: kept elsewhere it proves later that */
+        uint8_t hash[JOURNAL_HASH_SIZE]; /* nothing was cut off behind it */
 };
 
 /* Walks the chain, the events and how they belong together (S27). 0: walked to the end or to the first finding. */

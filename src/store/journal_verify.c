@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct verify {
         struct journal *j;
@@ -274,6 +275,8 @@ static int walk(struct journal *j, struct journal_verified *ret, struct error *e
                 r = records_count(&v, err);
         if (r >= 0 && ret->ok)
                 r = audits_verify(&v, err);
+        ret->last_seq = v.seq;
+        memcpy(ret->hash, v.hash.bytes, sizeof(ret->hash));
         return r < 0 ? r : 0;
 }
 

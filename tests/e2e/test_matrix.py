@@ -28,6 +28,10 @@ MATRIX = [
     ("GET", "/api/leases/{lease}", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/events", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/why/{lease}", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/why?lease={lease}", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/why?event=1", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/usage", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/usage?by=consumer", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/limits", None, (200, 200, 200, 200, 403)),
     ("GET", f"/api/limits?user={ALICE}", None, (403, 403, 200, 200, 403)),
     ("GET", "/api/config", None, (200, 200, 200, 200, 403)),
@@ -136,6 +140,7 @@ def test_S02_others_see_who_and_how_much_but_no_names(system, caller, sees):
     lease = lease_of_alice(system)
     waiting = system.as_user(ALICE, "POST", "/api/leases", {"bytes": "3G", "mode": "queue", "name": SECRET, "bind": BEAT}).json
     for path in ("/api/status", "/api/leases", f"/api/leases/{lease}", "/api/queue", f"/api/why/{lease}", "/api/events",
+                 f"/api/why?lease={lease}", "/api/usage", "/api/usage?by=consumer",
                  f"/api/leases/{waiting['id']}"):
         status, text = ask_as(system, caller, "GET", path, None)
         assert status == 200
@@ -145,6 +150,18 @@ def test_S02_others_see_who_and_how_much_but_no_names(system, caller, sees):
     assert (SECRET in text) == sees
     assert shown["uid"] == ALICE and shown["bytes"] == 16 << 20 and shown["state"] and shown["granted"] and "slot_end" in shown
     release_all(system)
+
+
+def test_S02_programs_of_others_are_one_row_of_what_was_used(system):
+    for consumer in (SECRET + "-1", SECRET + "-2"):
+        a = system.as_user(ALICE, "POST", "/api/leases", {"bytes": "16M", "mode": "now", "consumer": consumer, "bind": BEAT})
+        assert system.release(a.json["id"]).status == 200
+    rows = {caller: [r for r in json.loads(ask_as(system, caller, "GET", "/api/usage?by=consumer", None)[1])["rows"] if r["uid"] == ALICE]
+            for caller in ("owner", "other", "administrator")}
+    [one] = rows["other"]
+    assert one["consumer"] is None and one["leases"] == sum(r["leases"] for r in rows["owner"])
+    assert {SECRET + "-1", SECRET + "-2"} <= {r["consumer"] for r in rows["owner"]}
+    assert [r["consumer"] for r in rows["administrator"]] == [r["consumer"] for r in rows["owner"]]
 
 
 def test_S03_container_is_told_what_would_let_it_in(system):

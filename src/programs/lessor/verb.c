@@ -29,10 +29,6 @@ static const char events_more[] = "  lessor events --follow\n"
                                   "\n"
                                   "--json prints one object a line. --follow goes on until Ctrl-C, also over a restart "
                                   "of lessord." LOOK_CODES;
-static const char why_more[] = "  lessor why L17\n"
-                               "\n"
-                               "Also for a lease that ended or was refused: its number stands in the message it "
-                               "got." LEASE_CODES;
 static const char lease_show_more[] = "  lessor lease show L17\n"
                                       "  lessor lease show --json L17 | jq .used_bytes" LEASE_CODES;
 static const char lease_renew_more[] = "  id=$(lessor lease acquire --vram 12G --ttl 60s)\n"
@@ -62,6 +58,12 @@ static const struct verb config_verbs[] = {
         { 0 },
 };
 
+static const struct verb journal_verbs[] = {
+        { "journal verify", "[--json] [FILE|DIR]", "is every row of it as it was written?", json_options,
+          journal_verify_more, false, verb_journal_verify_main, .operands = "@files" },
+        { 0 },
+};
+
 static const struct verb book_verbs[] = {
         { "book list", "[--json]", "what is booked, by whom, the next one first", json_options, book_list_more, false,
           verb_book_list_main },
@@ -81,8 +83,8 @@ const struct verb verbs[] = {
           verb_queue_main },
         { "events", "[--follow] [--lease ID] [--json]", "what happened, oldest first", events_options, events_more,
           false, verb_events_main },
-        { "why", "[--json] ID", "the story of a lease: why it waits, was granted, refused or ended", json_options,
-          why_more, false, verb_why_main, .operands = "@leases" },
+        { "why", "[--journal FILE] [--json] LEASE|PID|EVENT", "what led to what: of a lease, a process or one event",
+          why_options, why_more, false, verb_why_main, .operands = "@leases" },
         { "lease", "acquire|show|renew|release …", "leases for scripts: ask, look, keep alive, give back", no_options,
           lease_more, false, verb_group_main, .sub = lease_verbs },
         { "renice", "[--json] PRIORITY ID", "make a lease more or less important", change_options, renice_more, false,
@@ -134,6 +136,10 @@ const struct verb verbs[] = {
         { "replay", "[FILE|DIR] [--since TIME] [--with FILE]",
           "decide again what was decided, as it was or with another lessord.conf", replay_options, replay_more, false,
           verb_replay_main, .operands = "@files" },
+        { "usage", "[--by user|consumer] [--since TIME] [--csv|--json]", "who had how much for how long", usage_options,
+          usage_more, false, verb_usage_main },
+        { "journal", "verify …", "the record of all that was decided: is it whole?", no_options, journal_more, false,
+          verb_group_main, .sub = journal_verbs },
         { "completion", "bash|zsh", "a script that completes these words in a shell", no_options, completion_more,
           false, verb_completion_main, .operands = "bash|zsh" },
         { "help", "[VERB]", "this, or the help of a verb", no_options, NULL, false, verb_help_main,

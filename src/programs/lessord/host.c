@@ -9,6 +9,7 @@
 #include "programs/lessord/host_conf.h"
 #include "programs/lessord/plan.h"
 #include "programs/lessord/records.h"
+#include "programs/lessord/study.h"
 
 static struct world *api_world(void *ctx)
 {
@@ -137,6 +138,14 @@ static int api_events(void *ctx, const struct api_event_query *query, api_event_
         return 0;
 }
 
+static bool api_study(void *ctx, const struct api_study *study, api_study_fn *done, void *done_ctx, uint64_t token)
+{
+        struct daemon *d = ctx;
+        const struct study_moment now = { .now_ms = daemon_now_ms(d), .wall_ms = daemon_wall_ms(d) };
+
+        return study_start(&d->loop, d->paths.journal, study, &now, done, done_ctx, token);
+}
+
 static bool api_plan(void *ctx, const struct request *request, struct api_planned *ret)
 {
         struct daemon *d = ctx;
@@ -156,6 +165,7 @@ struct api_host host_for_api(struct daemon *d)
                 .told = api_told,
                 .looked_ms = api_looked_ms,
                 .events = api_events,
+                .study = api_study,
                 .plan = api_plan,
                 .quota_row = host_quota_row,
                 .quota_name = host_quota_name,
