@@ -148,6 +148,8 @@ static bool decide(struct trial *t, struct input *input)
                                 check_silent_tick(t);
                         return false;
                 }
+                if (t->written)
+                        written_record(t->written, input, t->out);
                 note_actions(t);
                 if (!t->out->more)
                         return true;
@@ -312,7 +314,7 @@ void daemon_start(struct trial *t, bool first)
         } else {
                 t->count.restarts++;
                 book_nobody_waited(t, t->now_ms - t->went_down_ms);
-                journal_restore(t);
+                journal_come_back(t);
                 check_restored(t);
                 journal_begin(t);
                 trial_say(t, "lessord is back");

@@ -193,6 +193,8 @@ bool journal_books_as_kept(struct trial *t, char *words, size_t n_words)
 void journal_begin(struct trial *t)
 {
         t->n_snapshot = journal_encode(t, t->world, t->snapshot);
+        if (t->written)
+                written_segment(t->written, t->world);
         t->n_journal = 0;
         t->n_journalled = 0;
 }
@@ -216,7 +218,7 @@ void journal_forget(struct trial *t)
 }
 
 /* The snapshot, and each input through the core once more. */
-void journal_restore(struct trial *t)
+void journal_come_back(struct trial *t)
 {
         static struct occupancy rows[ROWS_MAX];
         struct error err = { 0 };

@@ -4,6 +4,8 @@
  * lessor-trial --seed S [--hours H] [--verbose]
  * lessor-trial --scenario FILE... [--verbose]
  *
+ * --journal FILE: the life of --seed, or that of one scenario, is written into a journal as lessord's would be.
+ *
  * Plays lives of the real core in a world of numbers. 0: nothing happened that must never happen, and everything that has to
  * happen in such a run did; 1: not so, and how; 2: the command line.
  */
@@ -21,7 +23,7 @@ enum { SHRINK_PLAYS = 400, FOUND_MAX = 5 };
 struct options {
         uint64_t seeds, first, hours;
         bool one, json, verbose, bounds, shrinks, stops;
-        const char *found;
+        const char *found, *journal;
 };
 
 static int usage(FILE *to)
@@ -29,7 +31,8 @@ static int usage(FILE *to)
         fprintf(to, "usage: lessor-trial [--seeds N] [--first S] [--hours H] [--json] [--no-bounds] [--no-shrink]\n"
                     "                    [--stop] [--found DIR]\n"
                     "       lessor-trial --seed S [--hours H] [--verbose] [--no-shrink]\n"
-                    "       lessor-trial --scenario FILE... [--verbose]\n");
+                    "       lessor-trial --scenario FILE... [--verbose]\n"
+                    "--journal FILE: one life, written into a journal as lessord's would be\n");
         return to == stdout ? 0 : 2;
 }
 
@@ -116,19 +119,13 @@ static bool number(const char *name, uint64_t most, uint64_t *ret)
 int main(int argc, char **argv)
 {
         static const struct option longs[] = {
-                { "seeds", required_argument, NULL, 'n' },
-                { "first", required_argument, NULL, 'f' },
-                { "seed", required_argument, NULL, 's' },
-                { "hours", required_argument, NULL, 'h' },
-                { "json", no_argument, NULL, 'j' },
-                { "verbose", no_argument, NULL, 'v' },
-                { "no-bounds", no_argument, NULL, 'b' },
-                { "no-shrink", no_argument, NULL, 'k' },
-                { "stop", no_argument, NULL, 'x' },
-                { "found", required_argument, NULL, 'd' },
-                { "scenario", no_argument, NULL, 'c' },
-                { "help", no_argument, NULL, '?' },
-                { 0 },
+                { "seeds", required_argument, NULL, 'n' }, { "first", required_argument, NULL, 'f' },
+                { "seed", required_argument, NULL, 's' },  { "hours", required_argument, NULL, 'h' },
+                { "json", no_argument, NULL, 'j' },        { "verbose", no_argument, NULL, 'v' },
+                { "no-bounds", no_argument, NULL, 'b' },   { "no-shrink", no_argument, NULL, 'k' },
+                { "stop", no_argument, NULL, 'x' },        { "found", required_argument, NULL, 'd' },
+                { "scenario", no_argument, NULL, 'c' },    { "journal", required_argument, NULL, 'w' },
+                { "help", no_argument, NULL, '?' },        { 0 },
         };
         struct options o = { .seeds = 20, .first = 1, .hours = 24, .bounds = true, .shrinks = true, .found = "." };
         bool scenario = false;
@@ -173,6 +170,9 @@ int main(int argc, char **argv)
                 case 'c':
                         scenario = true;
                         break;
+                case 'w':
+                        o.journal = optarg;
+                        break;
                 default:
                         return usage(optopt == 0 && optind > 1 && strcmp(argv[optind - 1], "--help") == 0 ? stdout
                                                                                                           : stderr);
@@ -185,7 +185,14 @@ int main(int argc, char **argv)
         if (!t || !script)
                 abort();
         trial_alloc(t);
+        struct error err = { 0 };
         int status;
+        if (o.journal && (scenario ? argc - optind != 1 : !o.one))
+                return usage(stderr);
+        if (o.journal && !(t->written = written_new(o.journal, &err))) {
+                fprintf(stderr, "lessor-trial: %s\n", err.msg);
+                return 2;
+        }
         if (scenario) {
                 status = run_scenarios(t, script, argv + optind, argc - optind, &o);
         } else if (optind < argc) {
@@ -194,6 +201,10 @@ int main(int argc, char **argv)
                 struct report report = { .hours = o.hours };
                 run_seeds(t, script, &o, &report);
                 status = report_print(&report, o.json, o.bounds) ? 0 : 1;
+        }
+        if (!written_end(t->written, &err)) {
+                fprintf(stderr, "lessor-trial: %s\n", err.msg);
+                status = 2;
         }
         trial_free(t);
         free(script);

@@ -23,6 +23,7 @@
 #include "trial/fault.h"
 #include "trial/random.h"
 #include "trial/script.h"
+#include "trial/written.h"
 
 #define SECONDS(n) ((uint64_t) (n) *1000)
 #define MINUTES(n) SECONDS((uint64_t) (n) *60)
@@ -322,7 +323,8 @@ struct trial {
         struct actions *out;
         uint8_t *snapshot, *journal, *before, *after, *scratch;
         size_t scratch_size;
-        uint64_t stop_ms; /* a life that is only looked into: it ends so long after it began; 0 = it is lived */
+        struct written *written; /* a journal that the life is written into as well; NULL = none */
+        uint64_t stop_ms;        /* a life that is only looked into: it ends so long after it began; 0 = it is lived */
         sigjmp_buf out_of_here;
 };
 
@@ -410,7 +412,7 @@ void daemon_tell_host(struct trial *t);
 void daemon_tell_config(struct trial *t);
 void journal_begin(struct trial *t); /* a snapshot, nothing after it */
 void journal_add(struct trial *t, const uint8_t *input, size_t n);
-void journal_restore(struct trial *t);
+void journal_come_back(struct trial *t);
 void journal_forget(struct trial *t); /* an empty world */
 size_t journal_encode(struct trial *t, const struct world *world, uint8_t *to);
 void journal_keep_books(struct trial *t);
