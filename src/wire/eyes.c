@@ -5,90 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "wire/bytes.h"
-
-/*
- * One description of each message serves both directions: code_x() reads a field or writes it, and checks its range
- * either way. So what is written and what is accepted cannot drift apart.
- */
-struct codec {
-        bool writing;
-        struct bytes_reader r;
-        struct bytes_writer w;
-        const char *broken; /* name of the first field outside its range */
-};
-
-static bool codec_failed(const struct codec *c)
-{
-        return c->broken || (c->writing ? c->w.failed : c->r.failed);
-}
-
-static void require(struct codec *c, const char *what, bool holds)
-{
-        if (!holds && !codec_failed(c))
-                c->broken = what;
-}
-
-static void code_u32(struct codec *c, const char *what, uint32_t *v, uint32_t min, uint32_t max)
-{
-        if (c->writing)
-                bytes_put_u32(&c->w, *v);
-        else
-                *v = bytes_get_u32(&c->r);
-        require(c, what, *v >= min && *v <= max);
-        if (codec_failed(c) && !c->writing)
-                *v = min; /* a count stays inside its array while the rest of the decoder runs off harmlessly */
-}
-
-static void code_u64(struct codec *c, const char *what, uint64_t *v, uint64_t min, uint64_t max)
-{
-        if (c->writing)
-                bytes_put_u64(&c->w, *v);
-        else
-                *v = bytes_get_u64(&c->r);
-        require(c, what, *v >= min && *v <= max);
-}
-
-static void code_i32(struct codec *c, int32_t *v)
-{
-        if (c->writing)
-                bytes_put_i32(&c->w, *v);
-        else
-                *v = bytes_get_i32(&c->r);
-}
-
-static void code_bool(struct codec *c, bool *v)
-{
-        if (c->writing)
-                bytes_put_bool(&c->w, *v);
-        else
-                *v = bytes_get_bool(&c->r);
-}
-
-static void code_text(struct codec *c, const char *what, char *text, size_t size, bool may_be_empty)
-{
-        if (c->writing) {
-                size_t n = strnlen(text, size);
-                require(c, what, n < size);
-                bytes_put_blob(&c->w, text, n < size ? n : 0);
-                require(c, what, may_be_empty || n > 0);
-                return;
-        }
-        bool fits = bytes_get_text(&c->r, text, size);
-        require(c, what, !fits || may_be_empty || text[0]);
-}
+#include "wire/message.h"
 
 static void code_pid(struct codec *c, const char *what, uint32_t *pid, uint32_t min)
 {
         code_u32(c, what, pid, min, EYES_PID_MAX);
 }
-
-#define code_enum(c, what, field, n)                                                                                   \
-        do {                                                                                                           \
-                uint32_t v_ = (uint32_t) * (field);                                                                    \
-                code_u32((c), (what), &v_, 0, (uint32_t) (n) -1);                                                      \
-                *(field) = (__typeof__(*(field))) v_;                                                                  \
-        } while (0)
 
 static void code_brain_hello(struct codec *c, struct eyes_brain_hello *m)
 {
@@ -110,17 +32,17 @@ static void code_read(struct codec *c, struct eyes_read *m)
 static void code_hello(struct codec *c, struct eyes_hello *m)
 {
         code_u32(c, "version", &m->version, 1, UINT32_MAX);
-        code_enum(c, "driver_state", &m->driver_state, EYES_DRIVER_STATE_N);
+        code_enum(c, "driver_state", &m->driver_state, 0, EYES_DRIVER_STATE_N);
         code_i32(c, &m->rc);
         code_text(c, "driver_version", m->driver_version, sizeof(m->driver_version), true);
         code_text(c, "boot_id", m->boot_id, sizeof(m->boot_id), true);
         code_bool(c, &m->host_pids);
         code_u32(c, "n_devices", &m->n_devices, 0, EYES_DEVICES_MAX);
         code_u32(c, "n_hidden", &m->n_hidden, 0, EYES_DEVICES_MAX);
-        code_enum(c, "events", &m->events, EYES_EVENTS_N);
+        code_enum(c, "events", &m->events, 0, EYES_EVENTS_N);
         code_i32(c, &m->events_errno);
-        require(c, "events_errno",
-                m->events_errno == 0 || m->events == EYES_EVENTS_REFUSED || m->events == EYES_EVENTS_MISSING);
+        code_require(c, "events_errno",
+                     m->events_errno == 0 || m->events == EYES_EVENTS_REFUSED || m->events == EYES_EVENTS_MISSING);
 }
 
 static void code_device(struct codec *c, struct eyes_device *m)
@@ -134,7 +56,7 @@ static void code_device(struct codec *c, struct eyes_device *m)
         code_bool(c, &m->total_known);
         code_u64(c, "total_bytes", &m->total_bytes, m->total_known ? 1 : 0, m->total_known ? EYES_BYTES_MAX : 0);
         code_bool(c, &m->mig);
-        code_enum(c, "state", &m->state, EYES_DEVICE_STATE_N);
+        code_enum(c, "state", &m->state, 0, EYES_DEVICE_STATE_N);
         code_i32(c, &m->rc);
 }
 
@@ -145,9 +67,9 @@ static void code_row(struct codec *c, struct eyes_row *row, uint32_t pid_before)
         code_pid(c, "rows.pid", &row->pid, pid_before + 1);
         code_u32(c, "rows.flags", &row->flags, 0, EYES_ROW_FLAGS_ALL);
         uint32_t why = row->flags & nobody;
-        require(c, "rows.flags", (why & (why - 1)) == 0); /* at most one reason */
+        code_require(c, "rows.flags", (why & (why - 1)) == 0); /* at most one reason */
         uint32_t did = row->flags & (EYES_ROW_WORKED | EYES_ROW_RESTED);
-        require(c, "rows.flags", (did & (did - 1)) == 0 && (!did || !why));
+        code_require(c, "rows.flags", (did & (did - 1)) == 0 && (!did || !why));
         code_u64(c, "rows.start_ticks", &row->start_ticks, 0, why ? 0 : UINT64_MAX);
         code_u64(c, "rows.used_bytes", &row->used_bytes, 0, row->flags & EYES_ROW_USED_KNOWN ? EYES_BYTES_MAX : 0);
 }
@@ -160,16 +82,16 @@ static void code_reading(struct codec *c, struct eyes_reading *m)
         code_bool(c, &m->memory_valid);
         code_u64(c, "total_bytes", &m->total_bytes, m->memory_valid ? 1 : 0, m->memory_valid ? EYES_BYTES_MAX : 0);
         code_u64(c, "used_bytes", &m->used_bytes, 0, m->total_bytes);
-        code_enum(c, "memory_error", &m->memory_error, EYES_ERROR_N);
-        require(c, "memory_error", m->memory_valid == (m->memory_error == EYES_ERROR_NONE));
+        code_enum(c, "memory_error", &m->memory_error, 0, EYES_ERROR_N);
+        code_require(c, "memory_error", m->memory_valid == (m->memory_error == EYES_ERROR_NONE));
         code_i32(c, &m->memory_rc);
         code_bool(c, &m->settled);
         code_bool(c, &m->per_process_valid);
         code_u64(c, "rows_taken_ms", &m->rows_taken_ms, 0, m->taken_ms);
-        code_enum(c, "list_error", &m->list_error, EYES_ERROR_N);
-        require(c, "list_error", m->per_process_valid == (m->list_error == EYES_ERROR_NONE));
-        require(c, "settled",
-                !m->settled || (m->memory_valid && (m->per_process_valid || eyes_list_is_absent(m->list_error))));
+        code_enum(c, "list_error", &m->list_error, 0, EYES_ERROR_N);
+        code_require(c, "list_error", m->per_process_valid == (m->list_error == EYES_ERROR_NONE));
+        code_require(c, "settled",
+                     !m->settled || (m->memory_valid && (m->per_process_valid || eyes_list_is_absent(m->list_error))));
         code_i32(c, &m->list_rc);
         code_u32(c, "n_rows", &m->n_rows, 0, m->rows_taken_ms ? EYES_ROWS_MAX : 0);
         for (uint32_t i = 0; i < m->n_rows && !codec_failed(c); i++)
@@ -190,15 +112,16 @@ static void code_process(struct codec *c, struct eyes_process *m)
         code_text(c, "exe_path", m->exe_path, sizeof(m->exe_path), true);
         code_u64(c, "exe_dev", &m->exe_dev, 0, UINT64_MAX);
         code_u64(c, "exe_inode", &m->exe_inode, 0, UINT64_MAX);
-        require(c, "exe_known", m->exe_known || (!m->exe_deleted && !m->exe_path[0] && !m->exe_dev && !m->exe_inode));
+        code_require(c, "exe_known",
+                     m->exe_known || (!m->exe_deleted && !m->exe_path[0] && !m->exe_dev && !m->exe_inode));
         code_bool(c, &m->kernel_thread);
         code_bool(c, &m->script_known);
         code_u64(c, "script_dev", &m->script_dev, 0, m->script_known ? UINT64_MAX : 0);
         code_u64(c, "script_inode", &m->script_inode, 0, m->script_known ? UINT64_MAX : 0);
         code_bool(c, &m->cgroup_known);
         code_text(c, "cgroup_path", m->cgroup_path, sizeof(m->cgroup_path), true);
-        require(c, "cgroup_path", m->cgroup_known == (m->cgroup_path[0] == '/'));
-        require(c, "cgroup_path", m->cgroup_known || !m->cgroup_path[0]);
+        code_require(c, "cgroup_path", m->cgroup_known == (m->cgroup_path[0] == '/'));
+        code_require(c, "cgroup_path", m->cgroup_known || !m->cgroup_path[0]);
         code_bool(c, &m->cgroup_id_known);
         code_u64(c, "cgroup_id", &m->cgroup_id, 0, m->cgroup_id_known ? UINT64_MAX : 0);
         code_bool(c, &m->cmdline_cut);
@@ -213,7 +136,7 @@ static void code_process(struct codec *c, struct eyes_process *m)
                 code_pid(c, "ancestors.pid", &m->ancestors[i].pid, 1);
                 code_u64(c, "ancestors.start_ticks", &m->ancestors[i].start_ticks, 0, UINT64_MAX);
                 code_u32(c, "ancestors.slack_ticks", &m->ancestors[i].slack_ticks, 0, UINT32_MAX);
-                code_enum(c, "ancestors.link", &m->ancestors[i].link, EYES_KINSHIP_N);
+                code_enum(c, "ancestors.link", &m->ancestors[i].link, 0, EYES_KINSHIP_N);
         }
 }
 
@@ -225,7 +148,7 @@ static void code_exited(struct codec *c, struct eyes_exited *m)
 
 static void code_alarm(struct codec *c, struct eyes_alarm *m)
 {
-        code_enum(c, "kind", &m->kind, EYES_ALARM_KIND_N);
+        code_enum(c, "kind", &m->kind, 0, EYES_ALARM_KIND_N);
         code_text(c, "uuid", m->uuid, sizeof(m->uuid), true);
         code_u32(c, "n_dropped", &m->n_dropped, 0, UINT32_MAX);
         code_text(c, "text", m->text, sizeof(m->text), true);
@@ -275,7 +198,7 @@ static void code_message(struct codec *c, struct eyes_message *msg)
         case EYES_KIND_N:
                 break;
         }
-        require(c, "kind", false);
+        code_require(c, "kind", false);
 }
 
 int eyes_encode(const struct eyes_message *msg, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
@@ -285,55 +208,33 @@ int eyes_encode(const struct eyes_message *msg, void *buf, size_t buf_size, size
                 const struct eyes_message *given;
                 struct eyes_message *coded;
         } m = { .given = msg };
-        struct codec c = { .writing = true };
+        struct codec c;
 
-        bytes_writer_init(&c.w, buf, buf_size < EYES_MESSAGE_MAX ? buf_size : EYES_MESSAGE_MAX);
-        bytes_put_u16(&c.w, EYES_VERSION);
-        bytes_put_u16(&c.w, (uint16_t) msg->kind);
+        codec_write(&c, buf, buf_size < EYES_MESSAGE_MAX ? buf_size : EYES_MESSAGE_MAX, EYES_VERSION, msg->kind);
         code_message(&c, m.coded);
-        if (c.broken)
-                return error_set(err, EINVAL, "eyes message %s: field %s is outside its range",
-                                 eyes_kind_name(msg->kind), c.broken);
-        if (!bytes_writer_ok(&c.w))
-                return error_set(err, EMSGSIZE, "eyes message %s does not fit into %zu bytes",
-                                 eyes_kind_name(msg->kind), c.w.cap);
-        *ret_n = c.w.at;
-        return 0;
+        return codec_written(&c, "eyes", eyes_kind_name(msg->kind), ret_n, err);
 }
 
-static int decode(struct codec *c, struct eyes_message *msg, struct error *err)
+static int decode(struct codec *c, uint32_t version, uint32_t kind, struct eyes_message *msg, struct error *err)
 {
-        unsigned version = bytes_get_u16(&c->r);
-        unsigned kind = bytes_get_u16(&c->r);
-
-        if (c->r.failed)
-                return error_set(err, EBADMSG, "eyes message is shorter than its header");
         if (version != EYES_VERSION)
-                return error_set(err, EPROTONOSUPPORT, "eyes message has version %u, this program speaks %d", version,
-                                 EYES_VERSION);
+                return codec_refuse_version("eyes", version, EYES_VERSION, err);
         if (kind == EYES_NOTHING || kind >= EYES_KIND_N)
-                return error_set(err, EBADMSG, "eyes message has the unknown kind %u", kind);
+                return codec_refuse_kind("eyes", kind, err);
         msg->kind = (enum eyes_kind) kind;
         code_message(c, msg);
-        if (c->broken)
-                return error_set(err, EBADMSG, "eyes message %s: field %s is outside its range",
-                                 eyes_kind_name(msg->kind), c->broken);
-        if (!bytes_reader_at_end(&c->r))
-                return error_set(err, EBADMSG, "eyes message %s: %s", eyes_kind_name(msg->kind),
-                                 c->r.failed ? "ends early or has a malformed field" : "has bytes after its end");
-        return 0;
+        return codec_was_read(c, "eyes", eyes_kind_name(msg->kind), err);
 }
 
 int eyes_decode(const void *data, size_t n_data, struct eyes_message *ret, struct error *err)
 {
-        struct codec c = { .writing = false };
+        struct codec c;
+        uint32_t version, kind;
 
         memset(ret, 0, sizeof(*ret));
-        if (n_data > EYES_MESSAGE_MAX)
-                return error_set(err, EBADMSG, "eyes message of %zu bytes; at most %d are allowed", n_data,
-                                 EYES_MESSAGE_MAX);
-        bytes_reader_init(&c.r, data, n_data);
-        int r = decode(&c, ret, err);
+        int r = codec_read(&c, "eyes", data, n_data, EYES_MESSAGE_MAX, &version, &kind, err);
+        if (r == 0)
+                r = decode(&c, version, kind, ret, err);
         if (r < 0)
                 ret->kind = EYES_NOTHING;
         return r;

@@ -2,64 +2,9 @@
 #include "wire/gate.h"
 #include <errno.h>
 #include <string.h>
-#include "wire/bytes.h"
+#include "wire/message.h"
 
 enum { PID_MAX = INT32_MAX, ERRNO_MAX = 4095 };
-
-/* As in warden.c: one description of each message, read or written, its ranges checked either way. */
-struct codec {
-        bool writing;
-        struct bytes_reader r;
-        struct bytes_writer w;
-        const char *broken; /* name of the first field outside its range */
-};
-
-static void require(struct codec *c, const char *what, bool holds)
-{
-        if (!holds && !c->broken && !(c->writing ? c->w.failed : c->r.failed))
-                c->broken = what;
-}
-
-static void code_u32(struct codec *c, const char *what, uint32_t *v, uint32_t min, uint32_t max)
-{
-        if (c->writing)
-                bytes_put_u32(&c->w, *v);
-        else
-                *v = bytes_get_u32(&c->r);
-        require(c, what, *v >= min && *v <= max);
-}
-
-static void code_u64(struct codec *c, const char *what, uint64_t *v, uint64_t min, uint64_t max)
-{
-        if (c->writing)
-                bytes_put_u64(&c->w, *v);
-        else
-                *v = bytes_get_u64(&c->r);
-        require(c, what, *v >= min && *v <= max);
-}
-
-#define code_enum(c, what, field, min, n)                                                                              \
-        do {                                                                                                           \
-                uint32_t v_ = (uint32_t) * (field);                                                                    \
-                code_u32((c), (what), &v_, (min), (uint32_t) (n) -1);                                                  \
-                *(field) = (__typeof__(*(field))) v_;                                                                  \
-        } while (0)
-
-/* The whole field travels, zeros after the text: printable, not empty, and only one way to write it. */
-static void code_program(struct codec *c, char *text)
-{
-        size_t n = 0;
-
-        if (c->writing)
-                bytes_put_data(&c->w, text, GATE_PROGRAM_SIZE);
-        else
-                (void) bytes_get_data(&c->r, text, GATE_PROGRAM_SIZE);
-        while (n < GATE_PROGRAM_SIZE && text[n] > ' ' && text[n] <= '~')
-                n++;
-        require(c, "program", n > 0 && n < GATE_PROGRAM_SIZE);
-        for (; n < GATE_PROGRAM_SIZE; n++)
-                require(c, "program", text[n] == '\0');
-}
 
 static void code_allow(struct codec *c, struct gate_allow *m)
 {
@@ -77,7 +22,7 @@ static void code_answer(struct codec *c, struct gate_answer *m)
         code_u64(c, "lease_id", &m->lease_id, 0, UINT64_MAX);
         code_enum(c, "result", &m->result, 0, GATE_RESULT_N);
         code_enum(c, "why", &m->why, 0, GATE_WHY_N);
-        require(c, "why", (m->result == GATE_DONE) == (m->why == GATE_WHY_NONE || m->why == GATE_WHY_OUTSIDE));
+        code_require(c, "why", (m->result == GATE_DONE) == (m->why == GATE_WHY_NONE || m->why == GATE_WHY_OUTSIDE));
         code_u32(c, "error", &error, 0, ERRNO_MAX);
         m->error = (int32_t) error;
 }
@@ -86,7 +31,7 @@ static void code_message(struct codec *c, struct gate_message *msg)
 {
         switch (msg->kind) {
         case GATE_HELLO:
-                code_program(c, msg->hello.program); /* its version is the header's */
+                code_program(c, msg->hello.program, sizeof(msg->hello.program)); /* its version is the header's */
                 return;
         case GATE_ALLOW:
                 code_allow(c, &msg->allow);
@@ -115,64 +60,41 @@ static void code_message(struct codec *c, struct gate_message *msg)
         case GATE_KIND_N:
                 break;
         }
-        require(c, "kind", false);
+        code_require(c, "kind", false);
 }
 
 int gate_encode(const struct gate_message *msg, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
 {
         struct gate_message m = *msg;
-        struct codec c = { .writing = true };
-        uint32_t version = msg->kind == GATE_HELLO ? msg->hello.version : GATE_VERSION;
+        struct codec c;
 
-        bytes_writer_init(&c.w, buf, buf_size);
-        bytes_put_u16(&c.w, (uint16_t) version);
-        bytes_put_u16(&c.w, (uint16_t) msg->kind);
-        require(&c, "version", version > 0 && version <= UINT16_MAX);
+        codec_write(&c, buf, buf_size, msg->kind == GATE_HELLO ? msg->hello.version : GATE_VERSION, msg->kind);
         code_message(&c, &m);
-        if (c.broken)
-                return error_set(err, EINVAL, "gate message %s: field %s is outside its range",
-                                 gate_kind_name(msg->kind), c.broken);
-        if (!bytes_writer_ok(&c.w))
-                return error_set(err, EMSGSIZE, "gate message %s does not fit into %zu bytes",
-                                 gate_kind_name(msg->kind), buf_size);
-        *ret_n = c.w.at;
-        return 0;
+        return codec_written(&c, "gate", gate_kind_name(msg->kind), ret_n, err);
 }
 
-static int decode(struct codec *c, struct gate_message *msg, struct error *err)
+static int decode(struct codec *c, uint32_t version, uint32_t kind, struct gate_message *msg, struct error *err)
 {
-        uint32_t version = bytes_get_u16(&c->r), kind = bytes_get_u16(&c->r);
-
-        if (c->r.failed)
-                return error_set(err, EBADMSG, "gate message is shorter than its header");
         if (kind == GATE_HELLO)
                 msg->hello.version = version;
         else if (version != GATE_VERSION)
-                return error_set(err, EPROTONOSUPPORT, "gate message has version %u, this program speaks %d", version,
-                                 GATE_VERSION);
+                return codec_refuse_version("gate", version, GATE_VERSION, err);
         if (kind == GATE_NOTHING || kind >= GATE_KIND_N || version == 0)
-                return error_set(err, EBADMSG, "gate message has the unknown kind %u", kind);
+                return codec_refuse_kind("gate", kind, err);
         msg->kind = (enum gate_kind) kind;
         code_message(c, msg);
-        if (c->broken)
-                return error_set(err, EBADMSG, "gate message %s: field %s is outside its range",
-                                 gate_kind_name(msg->kind), c->broken);
-        if (!bytes_reader_at_end(&c->r))
-                return error_set(err, EBADMSG, "gate message %s: %s", gate_kind_name(msg->kind),
-                                 c->r.failed ? "ends early or has a malformed field" : "has bytes after its end");
-        return 0;
+        return codec_was_read(c, "gate", gate_kind_name(msg->kind), err);
 }
 
 int gate_decode(const void *data, size_t n_data, struct gate_message *ret, struct error *err)
 {
-        struct codec c = { .writing = false };
+        struct codec c;
+        uint32_t version, kind;
 
         memset(ret, 0, sizeof(*ret));
-        if (n_data > GATE_MESSAGE_MAX)
-                return error_set(err, EBADMSG, "gate message of %zu bytes; at most %d are allowed", n_data,
-                                 GATE_MESSAGE_MAX);
-        bytes_reader_init(&c.r, data, n_data);
-        int r = decode(&c, ret, err);
+        int r = codec_read(&c, "gate", data, n_data, GATE_MESSAGE_MAX, &version, &kind, err);
+        if (r == 0)
+                r = decode(&c, version, kind, ret, err);
         if (r < 0)
                 ret->kind = GATE_NOTHING;
         return r;

@@ -2,72 +2,9 @@
 #include "wire/warden.h"
 #include <errno.h>
 #include <string.h>
-#include "wire/bytes.h"
+#include "wire/message.h"
 
 enum { PID_MAX = INT32_MAX, SIGNAL_MAX = 64, ERRNO_MAX = 4095 };
-
-/* As in eyes.c: one description of each message, read or written, its ranges checked either way. */
-struct codec {
-        bool writing;
-        struct bytes_reader r;
-        struct bytes_writer w;
-        const char *broken; /* name of the first field outside its range */
-};
-
-static void require(struct codec *c, const char *what, bool holds)
-{
-        if (!holds && !c->broken && !(c->writing ? c->w.failed : c->r.failed))
-                c->broken = what;
-}
-
-static void code_u32(struct codec *c, const char *what, uint32_t *v, uint32_t min, uint32_t max)
-{
-        if (c->writing)
-                bytes_put_u32(&c->w, *v);
-        else
-                *v = bytes_get_u32(&c->r);
-        require(c, what, *v >= min && *v <= max);
-}
-
-static void code_u64(struct codec *c, const char *what, uint64_t *v, uint64_t min, uint64_t max)
-{
-        if (c->writing)
-                bytes_put_u64(&c->w, *v);
-        else
-                *v = bytes_get_u64(&c->r);
-        require(c, what, *v >= min && *v <= max);
-}
-
-static void code_bool(struct codec *c, bool *v)
-{
-        if (c->writing)
-                bytes_put_bool(&c->w, *v);
-        else
-                *v = bytes_get_bool(&c->r);
-}
-
-#define code_enum(c, what, field, min, n)                                                                              \
-        do {                                                                                                           \
-                uint32_t v_ = (uint32_t) * (field);                                                                    \
-                code_u32((c), (what), &v_, (min), (uint32_t) (n) -1);                                                  \
-                *(field) = (__typeof__(*(field))) v_;                                                                  \
-        } while (0)
-
-/* The whole field travels, zeros after the text: printable, not empty, and only one way to write it. */
-static void code_program(struct codec *c, char *text)
-{
-        size_t n = 0;
-
-        if (c->writing)
-                bytes_put_data(&c->w, text, WARDEN_PROGRAM_SIZE);
-        else
-                (void) bytes_get_data(&c->r, text, WARDEN_PROGRAM_SIZE);
-        while (n < WARDEN_PROGRAM_SIZE && text[n] > ' ' && text[n] <= '~')
-                n++;
-        require(c, "program", n > 0 && n < WARDEN_PROGRAM_SIZE);
-        for (; n < WARDEN_PROGRAM_SIZE; n++)
-                require(c, "program", text[n] == '\0');
-}
 
 static void code_uuid(struct codec *c, uint8_t *uuid, bool required, bool allowed)
 {
@@ -78,7 +15,7 @@ static void code_uuid(struct codec *c, uint8_t *uuid, bool required, bool allowe
         else
                 (void) bytes_get_data(&c->r, uuid, WARDEN_UUID_SIZE);
         bool given = memcmp(uuid, none, sizeof(none)) != 0;
-        require(c, "device_uuid", given ? allowed : !required);
+        code_require(c, "device_uuid", given ? allowed : !required);
 }
 
 static void code_parking(struct codec *c, struct warden_order *m)
@@ -116,7 +53,7 @@ static void code_answer(struct codec *c, struct warden_answer *m)
         code_u64(c, "order_id", &m->order_id, 1, UINT64_MAX);
         code_enum(c, "result", &m->result, 0, WARDEN_RESULT_N);
         code_enum(c, "why", &m->why, 0, WARDEN_WHY_N);
-        require(c, "why", (m->result == WARDEN_DONE) == (m->why == WARDEN_WHY_NONE));
+        code_require(c, "why", (m->result == WARDEN_DONE) == (m->why == WARDEN_WHY_NONE));
         code_u32(c, "error", &error, 0, ERRNO_MAX);
         m->error = (int32_t) error;
         code_bool(c, &m->kept);
@@ -129,7 +66,7 @@ static void code_message(struct codec *c, struct warden_message *msg)
 {
         switch (msg->kind) {
         case WARDEN_HELLO:
-                code_program(c, msg->hello.program); /* its version is the header's */
+                code_program(c, msg->hello.program, sizeof(msg->hello.program)); /* its version is the header's */
                 return;
         case WARDEN_ORDER:
                 code_order(c, &msg->order);
@@ -153,64 +90,41 @@ static void code_message(struct codec *c, struct warden_message *msg)
         case WARDEN_KIND_N:
                 break;
         }
-        require(c, "kind", false);
+        code_require(c, "kind", false);
 }
 
 int warden_encode(const struct warden_message *msg, void *buf, size_t buf_size, size_t *ret_n, struct error *err)
 {
         struct warden_message m = *msg;
-        struct codec c = { .writing = true };
-        uint32_t version = msg->kind == WARDEN_HELLO ? msg->hello.version : WARDEN_VERSION;
+        struct codec c;
 
-        bytes_writer_init(&c.w, buf, buf_size);
-        bytes_put_u16(&c.w, (uint16_t) version);
-        bytes_put_u16(&c.w, (uint16_t) msg->kind);
-        require(&c, "version", version > 0 && version <= UINT16_MAX);
+        codec_write(&c, buf, buf_size, msg->kind == WARDEN_HELLO ? msg->hello.version : WARDEN_VERSION, msg->kind);
         code_message(&c, &m);
-        if (c.broken)
-                return error_set(err, EINVAL, "warden message %s: field %s is outside its range",
-                                 warden_kind_name(msg->kind), c.broken);
-        if (!bytes_writer_ok(&c.w))
-                return error_set(err, EMSGSIZE, "warden message %s does not fit into %zu bytes",
-                                 warden_kind_name(msg->kind), buf_size);
-        *ret_n = c.w.at;
-        return 0;
+        return codec_written(&c, "warden", warden_kind_name(msg->kind), ret_n, err);
 }
 
-static int decode(struct codec *c, struct warden_message *msg, struct error *err)
+static int decode(struct codec *c, uint32_t version, uint32_t kind, struct warden_message *msg, struct error *err)
 {
-        uint32_t version = bytes_get_u16(&c->r), kind = bytes_get_u16(&c->r);
-
-        if (c->r.failed)
-                return error_set(err, EBADMSG, "warden message is shorter than its header");
         if (kind == WARDEN_HELLO)
                 msg->hello.version = version;
         else if (version != WARDEN_VERSION)
-                return error_set(err, EPROTONOSUPPORT, "warden message has version %u, this program speaks %d", version,
-                                 WARDEN_VERSION);
+                return codec_refuse_version("warden", version, WARDEN_VERSION, err);
         if (kind == WARDEN_NOTHING || kind >= WARDEN_KIND_N || version == 0)
-                return error_set(err, EBADMSG, "warden message has the unknown kind %u", kind);
+                return codec_refuse_kind("warden", kind, err);
         msg->kind = (enum warden_kind) kind;
         code_message(c, msg);
-        if (c->broken)
-                return error_set(err, EBADMSG, "warden message %s: field %s is outside its range",
-                                 warden_kind_name(msg->kind), c->broken);
-        if (!bytes_reader_at_end(&c->r))
-                return error_set(err, EBADMSG, "warden message %s: %s", warden_kind_name(msg->kind),
-                                 c->r.failed ? "ends early or has a malformed field" : "has bytes after its end");
-        return 0;
+        return codec_was_read(c, "warden", warden_kind_name(msg->kind), err);
 }
 
 int warden_decode(const void *data, size_t n_data, struct warden_message *ret, struct error *err)
 {
-        struct codec c = { .writing = false };
+        struct codec c;
+        uint32_t version, kind;
 
         memset(ret, 0, sizeof(*ret));
-        if (n_data > WARDEN_MESSAGE_MAX)
-                return error_set(err, EBADMSG, "warden message of %zu bytes; at most %d are allowed", n_data,
-                                 WARDEN_MESSAGE_MAX);
-        bytes_reader_init(&c.r, data, n_data);
-        int r = decode(&c, ret, err);
+        int r = codec_read(&c, "warden", data, n_data, WARDEN_MESSAGE_MAX, &version, &kind, err);
+        if (r == 0)
+                r = decode(&c, version, kind, ret, err);
         if (r < 0)
                 ret->kind = WARDEN_NOTHING;
         return r;
