@@ -30,6 +30,7 @@ static void order(struct world *w, struct lease *lease, enum manager_verb verb, 
 void manage_stop(struct world *w, struct lease *lease, struct actions *out)
 {
         park_enter(w, lease, PARK_ASKING, MANAGER_LATE_MS);
+        lease->park.may_be_done = false;
         order(w, lease, MANAGER_STOP, out);
 }
 
@@ -72,8 +73,11 @@ static bool is_lost(const struct manager_outcome *o)
 
 static void on_stop(struct world *w, struct lease *lease, const struct manager_outcome *o, struct actions *out)
 {
-        if (is_lost(o) && lease->state == LEASE_ASKING) {
-                lease->park.again_ms = w->now_ms + AGAIN_MS;
+        if (is_lost(o))
+                lease->park.may_be_done = true;
+        if (lease->state == LEASE_ASKING && lease->park.may_be_done && o->outcome != OUTCOME_DONE &&
+            identity_is_none(o->root)) {
+                lease->park.again_ms = w->now_ms + AGAIN_MS; /* until somebody knows, or its time is over */
                 return;
         }
         switch ((enum outcome) o->outcome) {
@@ -187,6 +191,7 @@ void manage_was_away(struct world *w)
                 if (w->lease_ids[i] == 0 || lease->park.order_id == 0)
                         continue;
                 lease->park.order_id = 0;
+                lease->park.may_be_done = lease->park.step == PARK_ASKING;
                 lease->park.again_ms = u64_max(w->now_ms, 1);
         }
 }

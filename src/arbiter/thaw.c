@@ -140,8 +140,8 @@ enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct 
         const struct device *dev = &w->devices[lease->device];
         const struct park *k = &lease->park;
 
-        if (w->pause != PAUSE_NONE && !w->pause_thaws)
-                return RULE_PAUSED;
+        if (w->pause != PAUSE_NONE && (!w->pause_thaws || k->way == WAY_OUT_RESTART))
+                return RULE_PAUSED; /* nothing is started that is to be ended in a moment */
         if (w->now_ms < k->again_ms) {
                 if (why)
                         why->start_ms = k->again_ms;

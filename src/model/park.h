@@ -78,6 +78,7 @@ struct park {
         uint64_t not_before_ms;     /* could not be tried lately: no candidate before */
         uint64_t returns_ms[RETURNS_KEPT];
         uint64_t order_id; /* the order to its manager that is out; 0 = none */
+        bool may_be_done;  /* an order to stop it was lost: it may have been carried out */
 };
 
 /* One process of a lease that is taken off its device by a checkpoint. */

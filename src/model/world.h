@@ -36,7 +36,7 @@ struct world {
         uint64_t next_approval_id;
         struct host host;
         uint8_t pause;    /* enum pause_what: no transition begins, for the machine stands still soon */
-        bool pause_thaws; /* but what is parked and fits comes back */
+        bool pause_thaws; /* but what is parked, not ended, and fits comes back */
         bool degraded;    /* the books were damaged: nothing is ended or taken back (design 4.7) */
         bool eyes_answering;
         uint64_t eyes_silent_since_ms;

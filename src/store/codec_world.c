@@ -87,8 +87,9 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 320)
         F(S, U64, returned_ms, 0)                                                                                      \
         F(S, U64, not_before_ms, 0)                                                                                    \
         F(S, U64S, returns_ms, RETURNS_KEPT)                                                                           \
-        F(S, SINCE, order_id, (4, U64, 0))
-CODEC_STRUCT(park, PARK_FIELDS, 232)
+        F(S, SINCE, order_id, (4, U64, 0))                                                                             \
+        F(S, SINCE, may_be_done, (4, BOOL, 0))
+CODEC_STRUCT(park, PARK_FIELDS, 240)
 
 #define LEASE_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -151,7 +152,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 232)
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 864)
+CODEC_STRUCT(lease, LEASE_FIELDS, 872)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \

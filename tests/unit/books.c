@@ -147,7 +147,8 @@ static void some_park(struct park *k, uint32_t seed)
                             .back_ms = 214,
                             .returned_ms = 215,
                             .not_before_ms = UINT64_MAX,
-                            .order_id = 217 };
+                            .order_id = 217,
+                            .may_be_done = seed % 2 };
         for (unsigned way = 0; way < WAY_OUT_N; way++)
                 k->strikes[way] = (uint8_t) (way + 1);
         for (uint32_t i = 0; i < RETURNS_KEPT; i++)

@@ -372,6 +372,29 @@ static void order_that_was_lost_is_given_again_until_its_time_is_over(void **sta
         scene_end(&s);
 }
 
+/* Nobody may take it for unharmed: it would be stopped with nobody to start it again. */
+static void unit_whose_stop_was_lost_is_not_taken_for_unharmed_when_its_manager_is_away_then(void **state)
+{
+        (void) state;
+        struct scene s;
+        uint64_t unit = begin(&s, RESTART);
+        scene_says(&s, unit, PARK_CALL_PARK, 0);
+        says(&s, ordered(&s, unit, MANAGER_STOP), OUTCOME_FAILED, HAND_WHY_LOST, 0, 0);
+        scene_tick_to_s(&s, 3);
+        says(&s, ordered(&s, unit, MANAGER_STOP), OUTCOME_BLOCKED, HAND_WHY_MANAGER_AWAY, 0, 0);
+        assert_state(&s, unit, LEASE_ASKING);
+        ends(&s, unit); /* the first order was carried out after all */
+        scene_tick_to_s(&s, 6);
+        says(&s, ordered(&s, unit, MANAGER_STOP), OUTCOME_DONE, HAND_WHY_NONE, 0, 0);
+        scene_tick_to_s(&s, 7);
+        assert_state(&s, unit, LEASE_PARKED);
+        scene_says(&s, unit, PARK_CALL_THAW, 0);
+        scene_tick_to_s(&s, 9);
+        (void) is_started(&s, unit);
+        assert_runs(&s, unit);
+        scene_end(&s);
+}
+
 static void unit_that_is_to_be_ended_is_stopped_by_its_manager_and_not_started_again(void **state)
 {
         (void) state;
@@ -457,23 +480,30 @@ static void no_transition_begins_while_the_machine_is_about_to_stand_still(void 
 static void what_is_half_way_arrives_and_what_is_parked_comes_back_only_if_told_to(void **state)
 {
         (void) state;
-        for (unsigned thaws = 0; thaws <= 1; thaws++) {
-                struct scene s;
-                uint64_t unit = begin(&s, RESTART);
-                scene_says(&s, unit, PARK_CALL_PARK, 2);
-                pauses(&s, PAUSE_SLEEP, thaws);
-                assert_state(&s, unit, LEASE_ASKING);
-                is_stopped(&s, unit);
-                scene_tick_to_s(&s, 10);
-                assert_state(&s, unit, thaws ? LEASE_THAWING : LEASE_PARKED);
-                if (!thaws)
-                        assert_rule(*scene_last(&s, unit, ACTION_WAITING), RULE_PAUSED);
-                pauses(&s, PAUSE_NONE, false);
-                scene_tick_to_s(&s, 12);
-                (void) is_started(&s, unit);
-                assert_runs(&s, unit);
-                scene_end(&s);
-        }
+        for (unsigned checkpoints = 0; checkpoints <= 1; checkpoints++)
+                for (unsigned thaws = 0; thaws <= 1; thaws++) {
+                        struct scene s;
+                        uint64_t unit = begin(&s, checkpoints ? CHECKPOINT : RESTART);
+                        scene_says(&s, unit, PARK_CALL_PARK, 2);
+                        pauses(&s, PAUSE_SLEEP, thaws);
+                        if (!checkpoints) {
+                                assert_state(&s, unit, LEASE_ASKING);
+                                is_stopped(&s, unit);
+                        }
+                        scene_tick_to_s(&s, 10);
+                        if (checkpoints && thaws) {
+                                assert_runs(&s, unit);
+                        } else { /* who was ended is not started to be ended again */
+                                assert_state(&s, unit, LEASE_PARKED);
+                                assert_rule(*scene_last(&s, unit, ACTION_WAITING), RULE_PAUSED);
+                        }
+                        pauses(&s, PAUSE_NONE, false);
+                        scene_tick_to_s(&s, 12);
+                        if (!checkpoints)
+                                (void) is_started(&s, unit);
+                        assert_runs(&s, unit);
+                        scene_end(&s);
+                }
 }
 
 static void restarted_daemon_knows_of_no_pause(void **state)
@@ -550,6 +580,7 @@ int main(void)
                 cmocka_unit_test(started_unit_of_which_nothing_runs_was_not_started),
                 cmocka_unit_test(order_that_a_dead_daemon_may_have_given_is_given_again),
                 cmocka_unit_test(order_that_was_lost_is_given_again_until_its_time_is_over),
+                cmocka_unit_test(unit_whose_stop_was_lost_is_not_taken_for_unharmed_when_its_manager_is_away_then),
                 cmocka_unit_test(unit_that_is_to_be_ended_is_stopped_by_its_manager_and_not_started_again),
                 cmocka_unit_test(unit_that_ended_while_its_stop_was_refused_has_ended),
                 cmocka_unit_test(gentler_way_out_goes_first_and_needs_no_manager),
