@@ -61,7 +61,7 @@ def fixture_lived():
     place.close()
 
 
-@pytest.fixture(name="ended")
+@pytest.fixture(scope="module", name="ended")
 def fixture_ended():
     """The same, and all of it is over, lessord too: its journal is at its end."""
     place = Place()
@@ -78,8 +78,18 @@ def fixture_ended():
 
 @pytest.fixture(name="copy")
 def fixture_copy(lived, tmp_path):
-    path = str(tmp_path / "journal.db")
-    with contextlib.closing(sqlite3.connect(os.path.join(lived.dir, "journal.db"))) as db, contextlib.closing(sqlite3.connect(path)) as to:
+    return copied(lived, tmp_path)
+
+
+@pytest.fixture(name="written")
+def fixture_written(ended, tmp_path):
+    """A copy in which every event is in its table already: lessord writes them behind the records, when nobody waits."""
+    return copied(ended, tmp_path)
+
+
+def copied(place, folder):
+    path = str(folder / "journal.db")
+    with contextlib.closing(sqlite3.connect(os.path.join(place.dir, "journal.db"))) as db, contextlib.closing(sqlite3.connect(path)) as to:
         db.backup(to)
     return path
 
@@ -304,26 +314,26 @@ def test_S27_journal_that_is_in_use_verifies_and_so_does_a_copy(lived, copy):
     ("UPDATE event SET action = (SELECT action FROM event WHERE id = {two}) WHERE id = {one}", "event {one}: not what was written, or one before it is missing"),
     ("UPDATE segment SET snapshot = x'00' WHERE id = 1", "segment 1: its snapshot or its figures are not what was written"),
 ], ids=["a record", "a record that is gone", "an event's column", "an event's action", "a snapshot"])
-def test_S27_row_that_was_edited_is_named(copy, sql, words):
-    with contextlib.closing(sqlite3.connect(copy)) as db, db:
+def test_S27_row_that_was_edited_is_named(written, sql, words):
+    with contextlib.closing(sqlite3.connect(written)) as db, db:
         one, two = [row[0] for row in db.execute("SELECT id FROM event ORDER BY id LIMIT 2")]
         assert db.execute(sql.format(one=one, two=two)).rowcount == 1
     words = words.format(one=one)
-    shown = verify(copy)
+    shown = verify(written)
     assert shown.returncode == 1 and words in shown.stdout, shown
-    body = json.loads(verify("--json", copy).stdout)
+    body = json.loads(verify("--json", written).stdout)
     assert not body["whole"] and body["finding"]["words"] == words and body["hash"] is None
     number = int(words.split()[1].rstrip(":"))
     assert body["finding"][words.split()[0]] == number
 
 
-def test_S27_rows_cut_off_behind_are_shown_by_a_hash_that_was_kept(copy):
-    kept = told(verify("--json", copy))
-    with contextlib.closing(sqlite3.connect(copy)) as db, db:
+def test_S27_rows_cut_off_behind_are_shown_by_a_hash_that_was_kept(written):
+    kept = told(verify("--json", written))
+    with contextlib.closing(sqlite3.connect(written)) as db, db:
         db.execute("DELETE FROM event WHERE seq > 20")
         db.execute("DELETE FROM record WHERE seq > 20")
         db.execute("UPDATE keep SET event_seq = 20")
-    body = json.loads(verify("--json", copy).stdout)
+    body = json.loads(verify("--json", written).stdout)
     assert body["hash"] != kept["hash"] and (body["last_record"] or 0) < kept["last_record"]
 
 
