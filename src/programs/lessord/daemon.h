@@ -89,6 +89,7 @@ struct daemon {
         uv_prepare_t before_sleep; /* the loop may sleep now: the clocks are read anew after it */
         uv_check_t turn;
         uv_idle_t busy;       /* active while inputs wait: the loop does not sleep then */
+        uint32_t n_untrimmed; /* inputs since the heap was last given back */
         bool tidying_is_late; /* since a tick: the journal is tidied as soon as nothing is under way */
         uv_timer_t tick, retry, company;
         uint64_t eyes_ms; /* how often the eyes look; 0 = not told yet */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often the eyes look, when the seconds tick, and how long an input waits that nobody waits for. */
+/* How often the eyes look, when the seconds tick, how long an input waits that nobody waits for, and when memory goes back. */
+#include <malloc.h>
+
 #include "arbiter/enforce.h"
 #include "base/log.h"
 #include "model/lease.h"
 #include "programs/lessord/daemon.h"
 
-enum { COMPANY_MS = 20 };
+enum {
+        COMPANY_MS = 20,
+        UNTRIMMED_MAX = 200, /* inputs */
+};
 
 /* ---- the eyes ---- */
 
@@ -75,6 +80,15 @@ static bool tidy(struct daemon *d)
         return true;
 }
 
+/* A crowd that came at once leaves a heap full of holes, which glibc gives back only from its end. */
+static void give_memory_back(struct daemon *d)
+{
+        if (d->n_untrimmed < UNTRIMMED_MAX || pace_an_answer_is_awaited(d->world) || memory_moves(d->world))
+                return;
+        d->n_untrimmed = 0;
+        (void) malloc_trim(0);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
         struct daemon *d = timer->data;
@@ -90,6 +104,7 @@ static void on_tick(uv_timer_t *timer)
                 return;
         }
         eyes_link_interval(d->eyes, d->eyes_ms = wanted_interval_ms(d), d->conf.poll_activity_ms);
+        give_memory_back(d);
         if (!pace_has_leases(d->world) && !enforce_needs_ticks(d->world))
                 (void) uv_timer_stop(&d->tick);
         d->tidying_is_late = true;

@@ -90,8 +90,10 @@ static bool collect(struct daemon *d, const struct input *input)
 
         if (copy.now_ms == 0)
                 copy.now_ms = daemon_now_ms(d);
-        if (inputs_add(&d->inputs, &copy) == 0)
+        if (inputs_add(&d->inputs, &copy) == 0) {
+                d->n_untrimmed++;
                 return true;
+        }
         struct error err = { 0 };
         (void) error_set(&err, ENOMEM, "no memory for an input");
         daemon_give_up(d, "collecting inputs", &err);
