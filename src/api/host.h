@@ -13,6 +13,7 @@
 #include "model/input.h"
 #include "model/world.h"
 #include "store/account.h"
+#include "store/audited.h"
 #include "store/story.h"
 
 /* What was last said about a lease. */
@@ -72,10 +73,11 @@ struct api_planned {
 
 /* What is to be read from the whole journal, and what was. */
 struct api_study {
-        enum { API_STUDY_STORY, API_STUDY_USAGE } kind;
+        enum { API_STUDY_STORY, API_STUDY_USAGE, API_STUDY_AUDIT } kind;
         struct story_subject subject; /* of a story */
         bool by_consumer;             /* of a usage */
         uint64_t since_wall_ms;       /* 0 = all that is kept */
+        struct audited_look look;     /* of audits; the host says the boot */
 };
 
 struct api_studied {
@@ -84,6 +86,7 @@ struct api_studied {
         struct error err;
         struct story story;
         struct account account;
+        struct audited audited;
 };
 
 /* @studied is the host's, and may be changed until this returns. */
@@ -110,6 +113,9 @@ struct api_host {
         int (*events)(void *ctx, const struct api_event_query *query, api_event_fn *each, void *cls, struct error *err);
         /* The journal read on another thread; @done is called in the loop, once. False: too many do, or there is no memory. */
         bool (*study)(void *ctx, const struct api_study *study, api_study_fn *done, void *done_ctx, uint64_t token);
+        /* What is known in words of who lives with this pid and has device memory, under a lease or not; NULL: nothing. Good until
+         * control goes back to the loop. */
+        const struct journal_audit *(*facts)(void *ctx, uint32_t pid);
         /* The core asked on a copy of the world; changes nothing. False: no memory for it. */
         bool (*plan)(void *ctx, const struct request *request, struct api_planned *ret);
         /* Which row of model/quota.h counts for a user with these groups, and what that row is called: "everyone",

@@ -45,6 +45,7 @@ static const struct route routes[] = {
         { "GET", "/api/why/*", "", story_why, ROUTE_HEAVY, 0 },
         { "GET", "/api/why", " lease pid event ", study_why, ROUTE_HEAVY, 0 },
         { "GET", "/api/usage", " by since ", study_usage, ROUTE_HEAVY, 0 },
+        { "GET", "/api/audit", " pid all before limit ", audit_list, ROUTE_HEAVY, 0 },
 };
 
 /* 1: it matches; 0: it does not; -1: it does, but '*' is no lease id. */

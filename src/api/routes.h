@@ -6,6 +6,7 @@
  *   look.c    what is: health, status, the lists, one lease and the wait for it to change
  *   story.c   what was: events, the story of a lease, and what is said about one that is gone
  *   study.c   what only the whole journal knows, read on another thread: what led to what, who had what for how long
+ *   audit.c   who had device memory without a lease, in words
  *   ask.c     what is asked for becomes an input of the core
  *   change.c, adopt.c  the same for what lives, and for what runs already
  *   park.c    off its device and back: what a person wants, what its program says
@@ -108,5 +109,11 @@ uint32_t limits_row(struct conn *c);
 void study_why(struct conn *c);
 void study_usage(struct conn *c);
 void study_reply_late(struct conn *c); /* it takes too long */
+/* Has the journal read for it, and lets it sleep until it was. False: it may not just now, and was told. */
+bool study_begin(struct conn *c, const struct api_study *what);
+/* ---- audit.c ---- */
+void audit_list(struct conn *c);
+/* @c NULL: who asked is gone. */
+void audit_studied(struct conn *c, struct api_studied *studied);
 /* Who was asked about is not known in time. */
 void limits_reply_unknown(struct conn *c);

@@ -42,43 +42,54 @@ static void reply_story(struct conn *c, const struct api_studied *studied)
         conn_reply(c, MHD_HTTP_OK, told_story(&studied->study.subject, &studied->story));
 }
 
-static void on_studied(void *ctx, uint64_t token, struct api_studied *studied)
+static void reply(struct conn *c, struct api_studied *studied)
 {
-        struct api_server *s = ctx;
-        struct conn *c = server_conn_of_token(s, token);
         struct problem p;
 
-        if (!c || s->stopping)
-                return;
-        c->token = 0;
         if (studied->r < 0) {
                 problem_set(&p, 503, "store-unavailable", "the journal cannot be read: %s; try again",
                             studied->err.msg);
                 conn_reply_problem(c, &p, NULL);
         } else if (studied->study.kind == API_STUDY_USAGE) {
                 reply_usage(c, studied);
-        } else {
+        } else if (studied->study.kind == API_STUDY_STORY) {
                 reply_story(c, studied);
+        }
+        if (studied->study.kind == API_STUDY_AUDIT)
+                audit_studied(studied->r < 0 ? NULL : c, studied);
+}
+
+static void on_studied(void *ctx, uint64_t token, struct api_studied *studied)
+{
+        struct api_server *s = ctx;
+        struct conn *c = server_conn_of_token(s, token);
+
+        if (c && !s->stopping) {
+                c->token = 0;
+                reply(c, studied);
+        } else if (studied->study.kind == API_STUDY_AUDIT) {
+                audit_studied(NULL, studied);
         }
 }
 
-static void study(struct conn *c, const struct api_study *what)
+bool study_begin(struct conn *c, const struct api_study *what)
 {
         struct api_server *s = c->server;
         struct problem p;
 
         if (!conn_may_wait(c))
-                return;
+                return false;
         c->token = server_next_token(s, c);
         if (!s->host.study(s->host.ctx, what, on_studied, s, c->token)) {
                 c->token = 0;
                 problem_set(&p, 503, "busy", "the journal is being read for others; try again");
                 conn_reply_later(c, &p, STUDY_AGAIN_MS);
-                return;
+                return false;
         }
         c->want = WANT_STUDY;
         conn_sleep(c, CONN_WAITING);
         conn_limit_wait(c, STUDY_MAX_MS);
+        return true;
 }
 
 void study_reply_late(struct conn *c)
@@ -108,7 +119,7 @@ void study_usage(struct conn *c)
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
-        study(c, &what);
+        (void) study_begin(c, &what);
 }
 
 void study_why(struct conn *c)
@@ -140,5 +151,5 @@ void study_why(struct conn *c)
         if (!lease && route_query_u64(c, names[what.subject.kind], 1,
                                       what.subject.kind == STORY_PROCESS ? UINT32_MAX : INT64_MAX, 0, id) < 0)
                 return;
-        study(c, &what);
+        (void) study_begin(c, &what);
 }

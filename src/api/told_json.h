@@ -6,6 +6,7 @@
  */
 #include <jansson.h>
 #include "store/account.h"
+#include "store/audited.h"
 #include "store/story.h"
 
 /* The name of a user; NULL or "" = unknown. */

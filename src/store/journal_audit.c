@@ -25,6 +25,17 @@ const char journal_audit_schema[] =
 
 /* ---- collecting ---- */
 
+static bool is_pending(const struct journal *j, const struct journal_audit *audit)
+{
+        for (size_t i = 0; i < j->n_audits; i++) {
+                const struct journal_audit *p = &j->audits[i];
+                if (p->pid == audit->pid && p->start_ticks == audit->start_ticks &&
+                    strcmp(p->boot_id, audit->boot_id) == 0)
+                        return true;
+        }
+        return false;
+}
+
 int journal_append_audit(struct journal *j, const struct journal_audit *audit, struct error *err)
 {
         if (j->options.read_only)
@@ -34,6 +45,8 @@ int journal_append_audit(struct journal *j, const struct journal_audit *audit, s
                                  audit->n_facts, audit->pid, JOURNAL_AUDIT_FACTS_MAX);
         if (audit->wall_ms >= CODEC_ID_END || audit->start_ticks >= CODEC_ID_END || audit->pid == 0)
                 return error_set(err, EINVAL, "not an identity, or not a time");
+        if (is_pending(j, audit)) /* of a batch that came to nothing, and is tried again */
+                return 0;
         if (j->n_audits == JOURNAL_AUDITS_PENDING_MAX)
                 return error_set(err, ENOBUFS, "%d audits wait to be written to %s, and no more can",
                                  JOURNAL_AUDITS_PENDING_MAX, j->path);

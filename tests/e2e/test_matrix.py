@@ -32,6 +32,8 @@ MATRIX = [
     ("GET", "/api/why?event=1", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/usage", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/usage?by=consumer", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/audit", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/audit?all=true", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/limits", None, (200, 200, 200, 200, 403)),
     ("GET", f"/api/limits?user={ALICE}", None, (403, 403, 200, 200, 403)),
     ("GET", "/api/config", None, (200, 200, 200, 200, 403)),
@@ -162,6 +164,19 @@ def test_S02_programs_of_others_are_one_row_of_what_was_used(system):
     assert one["consumer"] is None and one["leases"] == sum(r["leases"] for r in rows["owner"])
     assert {SECRET + "-1", SECRET + "-2"} <= {r["consumer"] for r in rows["owner"]}
     assert [r["consumer"] for r in rows["administrator"]] == [r["consumer"] for r in rows["owner"]]
+
+
+@pytest.mark.parametrize("caller, sees", [("owner", True), ("other", False), ("administrator", True), ("root", True)])
+def test_S02_command_lines_and_paths_of_strangers_are_their_owners(system, caller, sees):
+    hog, pid = program_of_alice(system)
+    for path in (f"/api/audit?pid={pid}", "/api/audit", "/api/audit?all=true"):
+        status, text = ask_as(system, caller, "GET", path, None)
+        assert status == 200, text
+        row = next(r for r in json.loads(text)["audits"] if r["pid"] == pid)
+        assert row["uid"] == ALICE and row["used_bytes"] == 32 << 20 and row["first_seen"], row
+        assert (row["facts"] is not None) == sees and (system.simgpu in text) == sees, (caller, path, row)
+    hog.kill()
+    hog.wait()
 
 
 def test_S03_container_is_told_what_would_let_it_in(system):

@@ -10,6 +10,7 @@
 #include "api/server.h"
 #include "base/error.h"
 #include "model/world.h"
+#include "programs/lessord/audits.h"
 #include "programs/lessord/bookings.h"
 #include "programs/lessord/conf.h"
 #include "programs/lessord/doors.h"
@@ -73,6 +74,7 @@ struct daemon {
         struct finish finish;
         struct bookings bookings;
         struct told told;
+        struct audits audits;
         int lock_fds[2];
         uint64_t started_wall_ms;
         int exit_status;

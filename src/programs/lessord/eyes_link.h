@@ -34,9 +34,11 @@ struct eyes_host {
         void (*submit_patiently)(void *ctx, const struct input *input); /* what only confirms what is known */
         uint64_t (*of_monotonic)(void *ctx, uint64_t monotonic_ms);     /* world time of a CLOCK_MONOTONIC time */
         uint64_t (*room_of)(void *ctx, uint32_t pid);                   /* struct process.room_bytes */
-        void (*driver_changed)(void *ctx);                              /* eyes_link_driver() says something else */
-        void (*named_all)(void *ctx);  /* these eyes, or a driver that came back, have named every device */
-        void (*first_look)(void *ctx); /* the first complete look, or the first failure, since the start: once */
+        /* All that they said of a process, and what of it the core will be told. */
+        void (*told_process)(void *ctx, const struct eyes_process *told, const struct process *settled);
+        void (*driver_changed)(void *ctx); /* eyes_link_driver() says something else */
+        void (*named_all)(void *ctx);      /* these eyes, or a driver that came back, have named every device */
+        void (*first_look)(void *ctx);     /* the first complete look, or the first failure, since the start: once */
 };
 
 /* @program: path of lessor-eyes. Nothing is started yet. */

@@ -304,6 +304,7 @@ static void take_message(struct eyes_link *e, const struct eyes_message *msg)
                 eyes_facts_process(&msg->process, e->hello.host_pids, &input.process);
                 eyes_facts_settle(&msg->process, e->host.world(e->host.ctx), &input.process);
                 input.process.room_bytes = e->host.room_of(e->host.ctx, msg->process.pid);
+                e->host.told_process(e->host.ctx, &msg->process, &input.process);
                 e->host.submit(e->host.ctx, &input);
                 break;
         case EYES_READING:

@@ -143,7 +143,12 @@ static bool api_study(void *ctx, const struct api_study *study, api_study_fn *do
         struct daemon *d = ctx;
         const struct study_moment now = { .now_ms = daemon_now_ms(d), .wall_ms = daemon_wall_ms(d) };
 
-        return study_start(&d->loop, d->paths.journal, study, &now, done, done_ctx, token);
+        return study_start(&d->loop, d->paths.journal, d->clock.boot_id, study, &now, done, done_ctx, token);
+}
+
+static const struct journal_audit *api_facts(void *ctx, uint32_t pid)
+{
+        return audits_find(&((struct daemon *) ctx)->audits, pid);
 }
 
 static bool api_plan(void *ctx, const struct request *request, struct api_planned *ret)
@@ -166,6 +171,7 @@ struct api_host host_for_api(struct daemon *d)
                 .looked_ms = api_looked_ms,
                 .events = api_events,
                 .study = api_study,
+                .facts = api_facts,
                 .plan = api_plan,
                 .quota_row = host_quota_row,
                 .quota_name = host_quota_name,
@@ -224,6 +230,11 @@ static uint64_t eyes_room_of(void *ctx, uint32_t pid)
         return facts_room_of(ctx, pid);
 }
 
+static void eyes_told_process(void *ctx, const struct eyes_process *told, const struct process *settled)
+{
+        audits_told(ctx, told, settled);
+}
+
 static void eyes_driver_changed(void *ctx)
 {
         struct daemon *d = ctx;
@@ -252,6 +263,7 @@ struct eyes_host host_for_eyes(struct daemon *d)
                 .submit_patiently = eyes_submit_patiently,
                 .of_monotonic = eyes_of_monotonic,
                 .room_of = eyes_room_of,
+                .told_process = eyes_told_process,
                 .driver_changed = eyes_driver_changed,
                 .named_all = eyes_named_all,
                 .first_look = eyes_first_look,

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "api/json_memory.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/confine.h"
@@ -251,6 +252,7 @@ static int start(struct daemon *d, struct error *err)
         struct eyes_host eyes = host_for_eyes(d);
         char program[PATH_MAX];
 
+        json_memory_watch();
         int r = pidfd_check_usable(err);
         if (r < 0)
                 return r;
@@ -342,6 +344,7 @@ static void close_daemon(struct daemon *d)
         writer_free(d->writer);
         inputs_fini(&d->inputs);
         inputs_fini(&d->taken);
+        audits_fini(&d->audits);
         free(d->batch.items);
         if (d->world)
                 (void) munmap(d->world, sizeof(*d->world));

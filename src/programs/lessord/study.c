@@ -41,6 +41,8 @@ static void read_journal(uv_work_t *work)
                                                        .until_now_ms = s->now.now_ms,
                                                        .until_wall_ms = s->now.wall_ms };
                 studied->r = account_read(j, &since, step, NULL, &studied->account, &studied->err);
+        } else if (studied->r == 0 && studied->study.kind == API_STUDY_AUDIT) {
+                studied->r = audited_read(j, &studied->study.look, &studied->audited, &studied->err);
         } else if (studied->r == 0) {
                 studied->r = story_read(j, &studied->study.subject, &studied->story, &studied->err);
         }
@@ -55,13 +57,14 @@ static void on_read(uv_work_t *work, int status)
         if (status != 0)
                 s->studied.r = error_set(&s->studied.err, ECANCELED, "lessord is being stopped");
         s->done(s->ctx, s->token, &s->studied);
+        audited_fini(&s->studied.audited);
         story_fini(&s->studied.story);
         account_fini(&s->studied.account);
         free(s);
 }
 
-bool study_start(uv_loop_t *loop, const char *journal, const struct api_study *study, const struct study_moment *now,
-                 api_study_fn *done, void *ctx, uint64_t token)
+bool study_start(uv_loop_t *loop, const char *journal, const char *boot_id, const struct api_study *study,
+                 const struct study_moment *now, api_study_fn *done, void *ctx, uint64_t token)
 {
         struct study *s = n_under_way < STUDIES_MAX ? calloc(1, sizeof(*s)) : NULL;
 
@@ -70,6 +73,7 @@ bool study_start(uv_loop_t *loop, const char *journal, const struct api_study *s
         s->work.data = s;
         s->now = *now;
         s->studied.study = *study;
+        (void) snprintf(s->studied.study.look.boot_id, sizeof(s->studied.study.look.boot_id), "%s", boot_id);
         s->done = done;
         s->ctx = ctx;
         s->token = token;

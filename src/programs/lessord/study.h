@@ -15,5 +15,5 @@ struct study_moment {
 };
 
 /* What goes on is counted until @now. False: so many are under way, or there is no memory. */
-bool study_start(uv_loop_t *loop, const char *journal, const struct api_study *study, const struct study_moment *now,
-                 api_study_fn *done, void *ctx, uint64_t token);
+bool study_start(uv_loop_t *loop, const char *journal, const char *boot_id, const struct api_study *study,
+                 const struct study_moment *now, api_study_fn *done, void *ctx, uint64_t token);

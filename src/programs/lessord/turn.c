@@ -200,6 +200,7 @@ static int step_one(struct daemon *d, const struct input *input, struct error *e
                         int r = journal_append(d->journal, now, &out, daemon_wall_ms(d), err);
                         if (r < 0)
                                 return r;
+                        audits_stepped(d, now, &out);
                         if (keep_actions(&d->batch, &out) < 0)
                                 return error_set(err, ENOMEM, "no memory for the actions of a turn");
                 }

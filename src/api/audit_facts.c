@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/audit_facts.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "api/place.h"
+#include "api/told_json.h"
+#include "base/escape.h"
+#include "senses/script.h"
+
+/* A path may have 4095 bytes, each of which may take six in JSON: so much is kept. */
+enum { TEXT_KEPT_MAX = 1024 };
+
+/* Null where there is nothing. What is no UTF-8, or too long, is written as what it is made of, and cut. */
+static json_t *text(const char *bytes, size_t n)
+{
+        char safe[TEXT_KEPT_MAX];
+        json_t *whole = n == 0 ? json_null() : n < sizeof(safe) ? json_stringn(bytes, n) : NULL;
+
+        return whole ? whole : json_string(text_escape(bytes, n, safe, sizeof(safe)));
+}
+
+static json_t *text_of(const char *bytes)
+{
+        return text(bytes, strlen(bytes));
+}
+
+static json_t *number(uint64_t n)
+{
+        return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t) n);
+}
+
+static json_t *program(const struct eyes_process *p)
+{
+        if (!p->exe_known)
+                return json_null();
+        return json_pack("{s:o, s:b, s:o, s:o}", "path", text_of(p->exe_path), "deleted", (int) p->exe_deleted, "dev",
+                         number(p->exe_dev), "inode", number(p->exe_inode));
+}
+
+static json_t *script(const struct eyes_process *p)
+{
+        char path[EYES_CMDLINE_MAX + 1];
+        enum script_kind kind = script_of_command(p->exe_path, p->cmdline, p->n_cmdline, path, sizeof(path));
+
+        if (!p->exe_known || kind == SCRIPT_NONE)
+                return json_null();
+        return json_pack("{s:o, s:b, s:o, s:o}", "path", text_of(path), "is_module", (int) (kind == SCRIPT_MODULE),
+                         "dev", p->script_known ? number(p->script_dev) : json_null(), "inode",
+                         p->script_known ? number(p->script_inode) : json_null());
+}
+
+static json_t *command(const struct eyes_process *p)
+{
+        json_t *words = p->n_cmdline > 0 ? json_array() : json_null();
+
+        for (size_t at = 0; json_is_array(words) && at < p->n_cmdline;) {
+                size_t n = strnlen(p->cmdline + at, p->n_cmdline - at);
+                json_t *word = n > 0 ? text(p->cmdline + at, n) : json_string("");
+                if (json_array_append_new(words, word) < 0) {
+                        json_decref(words);
+                        return NULL;
+                }
+                at += n + 1;
+        }
+        return words;
+}
+
+static json_t *place(const struct eyes_process *p)
+{
+        struct place place = { 0 };
+
+        if (p->cgroup_known)
+                place_of_cgroup(p->cgroup_path, &place);
+        if (place.kind == PLACE_NONE)
+                return json_null();
+        return json_pack("{s:s, s:o, s:o, s:b}", "kind", place_kind_name((enum place_kind) place.kind), "unit",
+                         text_of(place.unit), "container", text_of(place.container), "of_user", (int) place.of_user);
+}
+
+static json_t *parents(const struct process *settled, const struct audit_ancestor *ancestors)
+{
+        json_t *list = json_array();
+
+        for (uint32_t i = 0; list && i < settled->n_ancestors; i++) {
+                const struct audit_ancestor *a = &ancestors[i];
+                json_t *one = json_pack("{s:o, s:o, s:b, s:s}", "pid", number(settled->ancestors[i].pid), "comm",
+                                        text_of(a->comm), "gone", (int) a->is_gone, "link",
+                                        process_link_name((enum process_link) settled->links[i]));
+                if (json_array_append_new(list, one) < 0) {
+                        json_decref(list);
+                        return NULL;
+                }
+        }
+        return list;
+}
+
+char *audit_facts_text(const struct eyes_process *told, const struct process *settled,
+                       const struct audit_ancestor *ancestors, uint64_t started_wall_ms, size_t *ret_n)
+{
+        json_t *whole = json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "comm", text_of(told->comm),
+                                  "program", program(told), "script", script(told), "command", command(told),
+                                  "command_cut", (int) told->cmdline_cut, "cgroup",
+                                  told->cgroup_known ? text_of(told->cgroup_path) : json_null(), "place", place(told),
+                                  "started", told_time(started_wall_ms), "parents", parents(settled, ancestors));
+        char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+
+        json_decref(whole);
+        if (text)
+                *ret_n = strlen(text);
+        return text;
+}

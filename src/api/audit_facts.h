@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What is known in words of a process that has device memory (design 4.7), as the JSON text that the journal keeps of it
+ * (store/journal_audit.h) and /api/audit shows. Everything in it is a stranger's word or the kernel's; its environment is not
+ * in it, and secrets on its command line were made unreadable by the eyes.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "model/process.h"
+#include "wire/eyes.h"
+
+/* What one of its ancestors is called now; of one that is gone nobody knows. */
+struct audit_ancestor {
+        bool is_gone;
+        char comm[EYES_COMM_SIZE]; /* any bytes; "" = not known */
+};
+
+/*
+ * @told       what the eyes said
+ * @settled    the same as the core has it: who its ancestors are, and by what
+ * @ancestors  ANCESTORS_MAX at least, in the order of @settled
+ * @started_wall_ms  0 = not known
+ * UTF-8 of *ret_n bytes, fewer than JOURNAL_AUDIT_FACTS_MAX whatever was told; to be freed. NULL: no memory.
+ */
+char *audit_facts_text(const struct eyes_process *told, const struct process *settled,
+                       const struct audit_ancestor *ancestors, uint64_t started_wall_ms, size_t *ret_n);

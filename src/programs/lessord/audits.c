@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/lessord/audits.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "api/audit_facts.h"
+#include "api/json_memory.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "programs/lessord/daemon.h"
+#include "senses/proc.h"
+
+enum {
+        MS_A_TICK = 1000 / PROC_TICKS_PER_S,
+        TOLD_LATELY_MS = 60 * 1000, /* its input may not be stepped yet */
+};
+
+static struct audits_row *row_of(const struct audits *a, struct identity who)
+{
+        for (size_t i = a->n; i > 0; i--)
+                if (a->rows[i - 1].audit.pid == who.pid && a->rows[i - 1].audit.start_ticks == who.start_ticks)
+                        return &a->rows[i - 1];
+        return NULL;
+}
+
+static void drop(struct audits *a, struct audits_row *row)
+{
+        free((void *) (uintptr_t) row->audit.facts);
+        *row = a->rows[--a->n];
+}
+
+/* Who is not in the world any more, and whose end the eyes did not live to tell. */
+static void forget(struct daemon *d)
+{
+        struct audits *a = &d->audits;
+
+        for (size_t i = a->n; i > 0; i--) {
+                struct audits_row *row = &a->rows[i - 1];
+                const struct identity who = { row->audit.pid, row->audit.start_ticks };
+                if (daemon_now_ms(d) - row->told_ms > TOLD_LATELY_MS && !world_process_find(d->world, who))
+                        drop(a, row);
+        }
+}
+
+static struct audits_row *row_new(struct daemon *d)
+{
+        struct audits *a = &d->audits;
+
+        if (a->n == a->cap)
+                forget(d);
+        if (a->n == a->cap && a->cap < 2 * PROCESSES_MAX) {
+                size_t cap = a->cap ? 2 * a->cap : 16;
+                void *grown = reallocarray(a->rows, cap, sizeof(*a->rows));
+                if (!grown)
+                        return NULL;
+                a->rows = grown;
+                a->cap = cap;
+        }
+        return a->n < a->cap ? &a->rows[a->n] : NULL;
+}
+
+/* ---- what is kept ---- */
+
+static void look_at(const struct process_source *source, struct identity who, struct audit_ancestor *ret)
+{
+        struct proc_stat stat;
+        int fd = -1;
+
+        *ret = (struct audit_ancestor){ .is_gone = true };
+        int r = proc_open_pid(source->proc_root, who.pid, &fd);
+        if (r == 0)
+                r = proc_read_stat(fd, &stat);
+        if (fd >= 0)
+                (void) close(fd);
+        if (r == -EACCES || r == -EPERM) /* it may well live */
+                ret->is_gone = false;
+        if (r < 0 || stat.start_ticks != who.start_ticks)
+                return;
+        ret->is_gone = false;
+        memcpy(ret->comm, stat.comm, sizeof(ret->comm));
+}
+
+_Static_assert((int) EYES_COMM_SIZE == (int) PROC_COMM_SIZE, "both are what the kernel shows at most");
+
+static uint64_t started_wall_ms(struct daemon *d, uint64_t start_ticks)
+{
+        uint64_t up_ms = clock_now_ms() + clock_asleep_ms(), began_ms = start_ticks * MS_A_TICK;
+
+        return began_ms <= up_ms && up_ms - began_ms < daemon_wall_ms(d) ? daemon_wall_ms(d) - (up_ms - began_ms) : 0;
+}
+
+void audits_told(struct daemon *d, const struct eyes_process *told, const struct process *settled)
+{
+        struct audit_ancestor ancestors[ANCESTORS_MAX];
+        size_t n_facts = 0;
+
+        if (row_of(&d->audits, settled->identity))
+                return; /* by eyes of before: what was seen first was nearer to its beginning */
+        struct audits_row *row = row_new(d);
+        if (!row)
+                return;
+        for (uint32_t i = 0; i < settled->n_ancestors; i++)
+                look_at(&d->processes, settled->ancestors[i], &ancestors[i]);
+        char *facts = audit_facts_text(told, settled, ancestors, started_wall_ms(d, told->start_ticks), &n_facts);
+        if (json_memory_take_failed() || !facts) {
+                free(facts);
+                return;
+        }
+        *row = (struct audits_row){
+                .audit = { .wall_ms = daemon_wall_ms(d),
+                           .pid = told->pid,
+                           .start_ticks = told->start_ticks,
+                           .uid_known = told->uid_known,
+                           .uid = told->uid_known ? told->uid : 0,
+                           .facts = facts,
+                           .n_facts = n_facts },
+                .told_ms = daemon_now_ms(d),
+        };
+        (void) snprintf(row->audit.boot_id, sizeof(row->audit.boot_id), "%s", d->clock.boot_id);
+        d->audits.n++;
+}
+
+/* ---- who is a stranger ---- */
+
+static void write_down(struct daemon *d, struct identity who)
+{
+        const struct audits_row *row = row_of(&d->audits, who);
+        struct error err = { 0 };
+
+        if (row && journal_append_audit(d->journal, &row->audit, &err) < 0)
+                log_warning("event=audit-lost pid=%u words=\"%s\"", who.pid, err.msg);
+}
+
+static bool is_stranger(struct world *w, struct identity who)
+{
+        world_each_holder_of (w, i, HOLDER_STRANGER)
+                if (identity_equal(w->holders[i].process, who))
+                        return true;
+        return false;
+}
+
+void audits_stepped(struct daemon *d, const struct input *input, const struct actions *out)
+{
+        for (uint32_t i = 0; i < out->n; i++)
+                if (out->items[i].kind == ACTION_STRANGER && out->items[i].why.rule == RULE_STRANGER_SEEN)
+                        write_down(d, out->items[i].process);
+        /* Known from before, by a lessord that kept no such rows, or in a journal that was lost since. */
+        if (input->kind == INPUT_PROCESS && is_stranger(d->world, input->process.identity))
+                write_down(d, input->process.identity);
+        struct audits_row *row = input->kind == INPUT_PROCESS_ENDED ? row_of(&d->audits, input->process_ended) : NULL;
+        if (row)
+                drop(&d->audits, row);
+}
+
+const struct journal_audit *audits_find(const struct audits *a, uint32_t pid)
+{
+        const struct journal_audit *found = NULL;
+
+        for (size_t i = 0; i < a->n; i++) /* the latest */
+                if (a->rows[i].audit.pid == pid && (!found || a->rows[i].audit.start_ticks > found->start_ticks))
+                        found = &a->rows[i].audit;
+        return found;
+}
+
+void audits_fini(struct audits *a)
+{
+        for (size_t i = 0; i < a->n; i++)
+                free((void *) (uintptr_t) a->rows[i].audit.facts);
+        free(a->rows);
+        *a = (struct audits){ 0 };
+}
