@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arbiter/actions.h"
 #include "arbiter/change.h"
+#include "arbiter/park.h"
 #include "arbiter/request.h"
 #include "base/number.h"
 
@@ -30,7 +31,7 @@ static bool may_have_priority(const struct world *w, const struct change *c, str
 /* The time by which a slot runs: it stands still while its lease is parked, and is moved by that when it is back. */
 static uint64_t slot_now_ms(const struct world *w, const struct lease *lease)
 {
-        return lease->park.parked_ms != 0 ? lease->park.parked_ms : w->now_ms;
+        return park_slot_stands(lease) ? lease->park.parked_ms : w->now_ms;
 }
 
 /* The slot as it would be, from its start on (waiting: whenever that is). What it ran beyond its end counts. */

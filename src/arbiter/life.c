@@ -544,7 +544,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
         }
         tick_over_use(w, lease, out);
         idle_tick(w, lease, out);
-        if (lease->state != LEASE_PARKED && lease->state != LEASE_THAWING) /* its slot stands still */
+        if (!park_slot_stands(lease))
                 tick_slot(w, lease, out);
 }
 

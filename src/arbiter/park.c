@@ -117,11 +117,22 @@ static uint64_t can_have_again_bytes(struct world *w, const struct lease *lease)
         return u64_min(lease->bytes, u64_max(u64_max(h->reserved_bytes, h->used_bytes), sums_free_bytes(&sums)));
 }
 
+/* A slot does not run while its lease is parked: it ends that much later. */
+static void slot_runs_again(struct world *w, struct lease *lease)
+{
+        if (park_slot_stands(lease) && lease->slot_end_ms != 0) {
+                lease->slot_end_ms = u64_add_sat(lease->slot_end_ms, u64_sub0(w->now_ms, lease->park.parked_ms));
+                world_device_changed(w, lease->device);
+        }
+        lease->park.parked_ms = 0;
+}
+
 /* It is at work, as before. What it was tried for does without it. */
 void park_back_to_work(struct world *w, struct lease *lease)
 {
         struct park *k = &lease->park;
 
+        slot_runs_again(w, lease);
         park_reserve(w, lease, can_have_again_bytes(w, lease));
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         k->step = PARK_NONE;
@@ -238,7 +249,7 @@ void park_begin(struct world *w, struct lease *lease, enum way_out_kind way, enu
         k->for_lease_id = for_id;
         k->by_uid = by_uid;
         k->failed_ways = 0;
-        k->undo_group = k->until_ms = k->moved_bytes = 0;
+        k->undo_group = k->until_ms = k->moved_bytes = k->parked_ms = 0;
         k->undo_order = 0;
         k->lost_one = k->broke_promise = k->wants_back = false;
         k->used_bytes = h->used_bytes;
@@ -265,7 +276,8 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         struct park *k = &lease->park;
 
         park_enter(w, lease, PARK_OUT, 0);
-        k->parked_ms = w->now_ms;
+        if (k->parked_ms == 0) /* else it broke its promise, and is off by another way now */
+                k->parked_ms = w->now_ms;
         k->out_ms = w->now_ms - k->started_ms;
         park_plan_room(w, lease, 0);
         if (!park_is_a_promise(lease)) /* of that one only what it kept until its return is a success */

@@ -44,6 +44,11 @@ void park_forget(struct world *world, struct lease *lease);
 bool park_has_away(struct world *world, const struct lease *lease);
 /* It was to be killed for somebody who is not waiting any more, and nobody was sent SIGKILL: then it goes on (F51). */
 bool park_kill_is_called_off(struct world *world, struct lease *lease, struct actions *out);
+/* Its slot does not run: from when it was off its device until it is at work again, stuck on its way or not. */
+static inline bool park_slot_stands(const struct lease *lease)
+{
+        return lease->park.step != PARK_NONE && lease->park.parked_ms != 0;
+}
 /* What is said of a step, from the lease as it is. */
 void park_say(struct world *world, const struct lease *lease, enum action_kind kind, enum rule rule, uint32_t limit,
               struct actions *out);

@@ -181,10 +181,6 @@ void thaw_is_back(struct world *w, struct lease *lease, struct actions *out)
         cost_learn_back(w, lease, (enum way_out_kind) k->way, k->back_ms);
         if (k->way == WAY_OUT_CHECKPOINT)
                 ways_prove(w, lease);
-        if (lease->slot_end_ms != 0) { /* a slot does not run while its lease is parked */
-                lease->slot_end_ms += u64_sub0(w->now_ms, k->parked_ms);
-                world_device_changed(w, lease->device);
-        }
         if (!undone) {
                 k->returned_ms = w->now_ms;
                 if (k->n_returns == RETURNS_KEPT) {
@@ -197,7 +193,7 @@ void thaw_is_back(struct world *w, struct lease *lease, struct actions *out)
         k->undo_group = 0;
         k->undo_order = 0;
         park_back_to_work(w, lease);
-        k->parked_ms = k->again_ms = 0;
+        k->again_ms = 0;
         park_say(w, lease, ACTION_THAWED, RULE_THAWED, k->way, out);
         reading_outdated(w, lease->device, out);
 }

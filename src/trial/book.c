@@ -193,8 +193,9 @@ static void ended(struct trial *t, const struct action *a, struct book *b)
 static void returned(struct trial *t, struct book *b)
 {
         t->count.thaws += b->parked == PARKED_BACK;
-        if (b->parked == PARKED_BACK && b->slot_end_ms != 0)
+        if (b->slot_stands_ms != 0 && b->slot_end_ms != 0)
                 b->slot_end_ms += t->now_ms - b->slot_stands_ms;
+        b->slot_stands_ms = 0;
         b->by_person = false;
         b->parked = PARKED_NOT;
 }
@@ -226,10 +227,9 @@ static void changed(struct trial *t, struct book *b)
         }
         if (!(c->what & (CHANGE_SLOT | CHANGE_EXTEND)))
                 return;
-        bool extends = c->what & CHANGE_EXTEND;
-        if (!extends)
+        bool extends = c->what & CHANGE_EXTEND, stands = b->slot_stands_ms != 0;
+        if (!extends && stands)
                 b->slot_stands_ms = t->now_ms;
-        bool stands = b->parked == PARKED_OUT || b->parked == PARKED_BACK;
         uint64_t from_ms = extends ? u64_max(b->slot_end_ms, stands ? b->slot_stands_ms : t->now_ms) : t->now_ms;
         if (b->life == LIFE_WAITS)
                 b->slot_ms = extends ? b->slot_ms + c->slot_ms : c->slot_ms;
@@ -267,7 +267,9 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                         break;
                 }
                 b->parked = PARKED_OUT;
-                b->parked_ms = b->slot_stands_ms = t->now_ms;
+                b->parked_ms = t->now_ms;
+                if (b->slot_stands_ms == 0)
+                        b->slot_stands_ms = t->now_ms;
                 b->fits_since_ms = 0;
                 t->count.parks++;
                 break;

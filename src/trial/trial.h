@@ -197,7 +197,7 @@ struct book {
         uint32_t client, uid, device;
         uint64_t bytes, arrived_ms, granted_ms, slot_ms, slot_end_ms;
         uint64_t asked_ms, parked_ms, until_ms, back_ms;
-        uint64_t slot_stands_ms; /* since when its slot does not run */
+        uint64_t slot_stands_ms; /* since when its slot does not run; 0 = it runs */
         uint64_t blocked_ms;     /* the last "could not be tried" */
         uint64_t failed_ms;
         uint64_t charged_bytes; /* by the outcomes of its checkpoints */

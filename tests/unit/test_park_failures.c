@@ -198,6 +198,57 @@ static void process_that_can_never_be_stopped_keeps_nobody_waiting_for_good(void
         scene_end(&s);
 }
 
+/* It was taken for over when it was back, and ended before its time: kill_at_end, and half of its slot left. */
+static void slot_stands_still_while_its_lease_is_stuck_on_its_way_back(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, GiB(24));
+        uint64_t f =
+                works(&s, (struct ask){ .bytes = GiB(20), .slot_s = 600, .kill_at_end = true, .proven = CHECKPOINT });
+        scene_tick_to_s(&s, 100);
+        scene_says(&s, f, PARK_CALL_PARK, 400);
+        scene_next(&s, HAND_UNLOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        scene_tick_to_s(&s, 900);
+        assert_state(&s, f, LEASE_STUCK);
+        assert_int_equal(scene_count_rule(&s, 0, f, RULE_SLOT_OVER), 0);
+        scene_answers_late(&s, HAND_UNLOCK);
+        scene_tick_to_s(&s, 905);
+        assert_runs(&s, f);
+        assert_false(scene_lease(&s, f)->over_time);
+        assert_int_equal(scene_n_orders(&s, 0, HAND_SIGNAL), 0);
+        uint64_t left_ms = scene_lease(&s, f)->slot_end_ms - s.now_ms;
+        assert_true(left_ms > SECONDS(490) && left_ms <= SECONDS(501));
+        scene_end(&s);
+}
+
+/* Who broke its promise and was then taken off by another way out: all of that time is none of its slot. */
+static void slot_stands_still_from_the_first_park_on_where_a_promise_was_broken(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s, GiB(24));
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20),
+                                             .slot_s = 600,
+                                             .named = COOPERATE | CHECKPOINT,
+                                             .proven = COOPERATE | CHECKPOINT });
+        scene_tick_to_s(&s, 100);
+        scene_says(&s, f, PARK_CALL_PARK, 1000);
+        scene_yields(&s, f);
+        scene_tick_to_s(&s, 102);
+        assert_state(&s, f, LEASE_PARKED);
+        scene_tick_to_s(&s, 400);
+        scene_uses(&s, f, GiB(20));
+        scene_tick_to_s(&s, 410);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_int_equal(scene_lease(&s, f)->park.way, WAY_OUT_CHECKPOINT);
+        scene_tick_to_s(&s, 1200);
+        assert_runs(&s, f);
+        uint64_t left_ms = scene_lease(&s, f)->slot_end_ms - s.now_ms;
+        assert_true(left_ms > SECONDS(390) && left_ms <= SECONDS(402));
+        scene_end(&s);
+}
+
 static void F65_who_fits_elsewhere_does_not_wait_for_one_whose_memory_is_being_taken_back(void **state)
 {
         (void) state;
@@ -277,6 +328,8 @@ int main(void)
                 cmocka_unit_test(F51_need_is_read_again_before_each_step),
                 cmocka_unit_test(stop_that_was_lost_is_ordered_again_and_not_given_up),
                 cmocka_unit_test(process_that_can_never_be_stopped_keeps_nobody_waiting_for_good),
+                cmocka_unit_test(slot_stands_still_while_its_lease_is_stuck_on_its_way_back),
+                cmocka_unit_test(slot_stands_still_from_the_first_park_on_where_a_promise_was_broken),
                 cmocka_unit_test(F65_who_fits_elsewhere_does_not_wait_for_one_whose_memory_is_being_taken_back),
                 cmocka_unit_test(F66_share_that_is_free_already_is_nobody_elses_until_the_rest_arrives),
                 cmocka_unit_test(F67_nobody_is_taken_from_for_what_can_never_suffice),
