@@ -268,6 +268,12 @@ static uint64_t truth_of_lease(const struct trial *t, uint32_t client, uint32_t 
         return sum;
 }
 
+/* What is there of it: also what one of its processes had and is still being freed, while another has grown into it. */
+static uint64_t taken_by_lease(const struct trial *t, uint32_t client, uint32_t card)
+{
+        return truth_of_lease(t, client, card) + card_lags_of(t, card, client);
+}
+
 /* Is all that is on this card what somebody was promised, and no more? */
 static bool is_honest(struct trial *t, uint32_t card)
 {
@@ -278,7 +284,8 @@ static bool is_honest(struct trial *t, uint32_t card)
         for (uint32_t i = 0; i < at->n_lags; i++) { /* what is still being freed, too, of who had no business there */
                 uint32_t client = at->lags[i].client;
                 const struct book *b = client == NOBODY ? NULL : book_of(t, t->clients[client].lease_id);
-                if (at->lags[i].until_ms > t->now_ms && (!b || b->device != card))
+                if (at->lags[i].until_ms > t->now_ms &&
+                    (!b || b->device != card || taken_by_lease(t, client, card) > b->bytes))
                         return false;
         }
         for (uint32_t i = 0; i < t->n_procs; i++) {
@@ -287,7 +294,7 @@ static bool is_honest(struct trial *t, uint32_t card)
                         continue;
                 const struct book *b = p->client == NOBODY ? NULL : book_of(t, t->clients[p->client].lease_id);
                 if (!b || !book_is_here(b) || b->life != LIFE_ACTIVE || b->device != card || b->adopted ||
-                    b->parked == PARKED_STUCK || truth_of_lease(t, p->client, card) > b->bytes)
+                    b->parked == PARKED_STUCK || taken_by_lease(t, p->client, card) > b->bytes)
                         return false;
         }
         return true;
@@ -301,8 +308,7 @@ void check_memory(struct trial *t, uint32_t i, uint64_t bytes)
 
         if (!b || b->life != LIFE_ACTIVE || b->device != p->card || b->adopted || t->cards[p->card].lost ||
             (b->parked != PARKED_NOT && b->parked != PARKED_BACK) ||
-            truth_of_lease(t, p->client, p->card) + card_lags_of(t, p->card, p->client) + bytes > b->bytes ||
-            !is_honest(t, p->card))
+            taken_by_lease(t, p->client, p->card) + bytes > b->bytes || !is_honest(t, p->card))
                 return;
         trial_break(t, "I2: L%" PRIu64 " runs out of memory within its own %" PRIu64 " on card %u, where nobody lied",
                     t->clients[p->client].lease_id, b->bytes, p->card);
