@@ -196,7 +196,7 @@ static void returned(struct trial *t, struct book *b)
         if (b->slot_stands_ms != 0 && b->slot_end_ms != 0)
                 b->slot_end_ms += t->now_ms - b->slot_stands_ms;
         b->slot_stands_ms = 0;
-        b->by_person = false;
+        b->by_person = b->gave_way = false;
         b->parked = PARKED_NOT;
 }
 
@@ -267,6 +267,7 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                         break;
                 }
                 b->parked = PARKED_OUT;
+                b->gave_way = true;
                 b->parked_ms = t->now_ms;
                 if (b->slot_stands_ms == 0)
                         b->slot_stands_ms = t->now_ms;
@@ -276,7 +277,7 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
         case ACTION_THAWING:
                 check_thawing(t, a);
                 b->bytes = a->bytes; /* it counts in full again */
-                b->by_person = false;
+                b->by_person = b->gave_way = false;
                 b->parked = PARKED_BACK;
                 b->back_ms = t->now_ms;
                 t->granted[b->device] = !is_rehearsal(t, a->lease_id);

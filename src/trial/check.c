@@ -66,11 +66,13 @@ static void check_waits(struct trial *t, const struct action *a, const struct bo
         }
 }
 
+/* Who gave way and took its memory again without a word is on its way off once more, or stuck on it: it is beside whoever was
+ * let in meanwhile, and has no right to be alone until it comes back in order. */
 static void check_beside(struct trial *t, const struct action *a, const struct book *b)
 {
         for (uint64_t id = 1; id <= t->last_lease_id; id++) {
                 const struct book *other = &t->books[id];
-                if (id != a->lease_id && book_is_here(other) && other->device == a->device &&
+                if (id != a->lease_id && book_is_here(other) && !other->gave_way && other->device == a->device &&
                     (other->exclusive || b->exclusive))
                         trial_break(t, "L%" PRIu64 " beside L%" PRIu64 ", and one of them is exclusive", a->lease_id,
                                     id);

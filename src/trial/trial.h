@@ -193,6 +193,7 @@ struct book {
         uint8_t n_ended; /* I8 */
         bool stepped_aside;
         bool filler;
+        bool gave_way; /* was parked, and has not come back: nobody leaves it alone on its device */
         bool was_head; /* with a start in sight: it keeps that place (design 4.2) */
         uint32_t client, uid, device;
         uint64_t bytes, arrived_ms, granted_ms, slot_ms, slot_end_ms;
