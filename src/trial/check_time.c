@@ -6,6 +6,10 @@
 /* Two seconds, and what the world needs to hear of it: a look every second, the tick that it is seen at. */
 enum { I9_MS = 2000 + 3000, QUIET_MS = 30000, BACK_OFF_MS = 90000 };
 
+/* Nobody can know of it before a good look shows it. The eyes look by themselves every 15 s, and in a bad life one look after
+ * another is lost, late, or of two moments: a dozen in a row is none of that. */
+enum { UNSEEN_MS = 12 * 15000 };
+
 static bool anybody_waits_for(struct trial *t, uint32_t card, uint64_t but)
 {
         for (uint32_t i = 0; i < t->world->n_entries; i++) {
@@ -57,17 +61,16 @@ static void check_comes_back(struct trial *t, const struct lease *l)
         if (!b || b->parked != PARKED_OUT || l->state != LEASE_PARKED || !is_alone(t, b) ||
             anybody_waits_for(t, b->device, l->id) || !may_return(t, b, l)) {
                 if (b)
-                        b->fits_since_ms = 0;
+                        b->fits_since_ms = b->fits_seen_ms = 0;
                 return;
         }
         const struct said *said = &t->cards[b->device].said;
-        bool seen = said->told && said->settled && said->used_known && said->per_process &&
-                    t->now_ms - said->arrived_ms <= 5000;
         if (b->fits_since_ms == 0)
                 b->fits_since_ms = t->now_ms;
-        if (!seen && t->now_ms - b->fits_since_ms < MINUTES(1))
-                return; /* nobody could know yet; but for a minute nobody looked */
-        if (t->now_ms - b->fits_since_ms > I9_MS + (seen ? 0 : MINUTES(1)))
+        bool seen = said->told && said->settled && said->used_known && said->per_process &&
+                    said->taken_ms >= b->fits_since_ms;
+        b->fits_seen_ms = !seen ? 0 : b->fits_seen_ms != 0 ? b->fits_seen_ms : t->now_ms;
+        if (t->now_ms - (seen ? b->fits_seen_ms : b->fits_since_ms) > (seen ? I9_MS : UNSEEN_MS))
                 trial_break(t, "I9: L%" PRIu64 " is parked, fits and is alone since %" PRIu64 " ms", l->id,
                             t->now_ms - b->fits_since_ms);
 }

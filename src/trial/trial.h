@@ -203,6 +203,7 @@ struct book {
         uint64_t failed_ms;
         uint64_t charged_bytes; /* by the outcomes of its checkpoints */
         uint64_t fits_since_ms; /* I9 */
+        uint64_t fits_seen_ms;  /* since when the last look shows that, too; 0 = it does not */
         uint64_t due_ms;        /* of a booking */
         uint64_t series_again_ms;
         uint64_t held_since_ms;  /* in place, for nobody */

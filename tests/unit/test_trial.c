@@ -273,9 +273,8 @@ static void second_end_of_a_lease_is_I8(void **state)
         assert_says(book_action(t, &a), "I8:");
 }
 
-static void parked_lease_that_fits_and_stays_is_I9(void **state)
+static void one_is_parked_and_fits(void)
 {
-        (void) state;
         look_into_a_life(30);
         t->books[1].parked = PARKED_OUT;
         lease_1()->state = LEASE_PARKED;
@@ -283,12 +282,31 @@ static void parked_lease_that_fits_and_stays_is_I9(void **state)
                 world_holder_drop(t->world, &t->world->holders[i]);
         world_entry_drop(t->world, world_entry_get(t->world, world_lease_by_id(t->world, 2)->entry));
         t->procs[t->clients[0].root].bytes = 0;
-        t->cards[0].said.arrived_ms = t->now_ms;
+}
+
+static void parked_lease_that_fits_and_stays_is_I9(void **state)
+{
+        (void) state;
+        one_is_parked_and_fits();
+        t->cards[0].said.taken_ms = t->now_ms;
         assert_says(check_time(t), "");
         t->now_ms += 4000;
         assert_says(check_time(t), "");
         t->now_ms += 2000;
-        t->cards[0].said.arrived_ms = t->now_ms;
+        assert_says(check_time(t), "I9:");
+}
+
+/* Nobody can know of it before a look shows it; but that none does for minutes is nobody's bad luck. */
+static void parked_lease_that_nobody_looks_for_is_I9_later(void **state)
+{
+        (void) state;
+        one_is_parked_and_fits();
+        assert_says(check_time(t), "");
+        t->now_ms += 170000;
+        assert_says(check_time(t), "");
+        t->cards[0].said.settled = false;
+        t->cards[0].said.taken_ms = t->now_ms;
+        t->now_ms += 11000;
         assert_says(check_time(t), "I9:");
 }
 
@@ -370,6 +388,7 @@ int main(void)
                 cmocka_unit_test(figure_that_got_lost_is_I7),
                 cmocka_unit_test(second_end_of_a_lease_is_I8),
                 cmocka_unit_test(parked_lease_that_fits_and_stays_is_I9),
+                cmocka_unit_test(parked_lease_that_nobody_looks_for_is_I9_later),
                 cmocka_unit_test(claim_of_nobody_is_I10),
                 cmocka_unit_test(tree_that_works_in_part_is_I10),
                 cmocka_unit_test(later_one_that_begins_before_is_I11),
