@@ -136,6 +136,25 @@ static bool tell_processes(struct trial *t, const struct look *look)
         return true;
 }
 
+static bool is_named(const struct look *look, struct identity identity)
+{
+        for (uint32_t i = 0; i < look->n_rows; i++)
+                if (identity_equal(look->said[i].identity, identity))
+                        return look->rows[i].identity.start_ticks != 0;
+        return false;
+}
+
+/* Who of a lease is named: those nobody was told of before its end, nobody has to know after it. */
+static void note_named(struct trial *t, const struct look *look)
+{
+        for (uint32_t i = 0; i < t->n_procs; i++) {
+                struct proc *p = &t->procs[i];
+                const struct book *b = p->client == NOBODY ? NULL : book_of(t, t->clients[p->client].lease_id);
+                if (p->used && p->card == look->card)
+                        p->known = (p->known || (b && book_lives(b))) && is_named(look, p->identity);
+        }
+}
+
 void card_look_arrives(struct trial *t, uint32_t l)
 {
         struct look *look = &t->looks[l];
@@ -157,7 +176,8 @@ void card_look_arrives(struct trial *t, uint32_t l)
         input.reading.rows = look->rows;
 
         struct said *said = &t->cards[look->card].said;
-        if (look->taken_ms >= said->taken_ms) { /* else it was overtaken, and says nothing any more */
+        bool overtaken = look->taken_ms < said->taken_ms; /* it says nothing any more */
+        if (!overtaken) {
                 said->told = true;
                 said->taken_ms = look->taken_ms;
                 said->arrived_ms = t->now_ms;
@@ -171,14 +191,8 @@ void card_look_arrives(struct trial *t, uint32_t l)
         }
         t->count.readings++;
         (void) daemon_submit(t, &input);
-        for (uint32_t i = 0; i < t->n_procs; i++)
-                if (t->procs[i].card == look->card)
-                        t->procs[i].listed = false;
-        for (uint32_t i = 0; i < look->n_rows && t->up; i++) {
-                uint32_t p = proc_find(t, look->said[i].identity);
-                if (p != NOBODY)
-                        t->procs[p].listed = look->rows[i].identity.start_ticks != 0;
-        }
+        if (!overtaken && t->up)
+                note_named(t, look);
 }
 
 void card_tell(struct trial *t, uint32_t c)

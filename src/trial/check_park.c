@@ -137,7 +137,7 @@ void check_stranger(struct trial *t, const struct action *a)
         if (a->why.rule != RULE_STRANGER_SEEN || p == NOBODY || t->procs[p].client == NOBODY || t->procs[p].misplaced)
                 return;
         b = book_of(t, t->clients[t->procs[p].client].lease_id);
-        if (b && b->life == LIFE_DRAINS && b->device == a->device && t->procs[p].listed)
+        if (b && b->life == LIFE_DRAINS && b->device == a->device && t->procs[p].known)
                 trial_break(t, "pid %u of L%" PRIu64 ", which drains, is called a stranger", a->process.pid,
                             t->clients[t->procs[p].client].lease_id);
 }

@@ -71,7 +71,7 @@ static void go_down(struct trial *t)
         t->cut = FAULT_N;
         memset(t->looks, 0, sizeof(t->looks));
         for (uint32_t p = 0; p < t->n_procs; p++)
-                t->procs[p].told = t->procs[p].listed = false;
+                t->procs[p].told = t->procs[p].known = false;
         if (power) {
                 t->count.power_cuts++;
                 hands_power_cut(t);

@@ -111,7 +111,7 @@ void eyes_back(struct trial *t, const struct timer *timer)
                 return;
         t->eyes_open = true;
         for (uint32_t p = 0; p < t->n_procs; p++)
-                t->procs[p].told = t->procs[p].listed = false;
+                t->procs[p].told = t->procs[p].known = false;
         for (uint32_t c = 0; c < t->n_cards; c++) {
                 t->cards[c].said.fresh = false;
                 t->cards[c].said.changed_ms = t->now_ms;

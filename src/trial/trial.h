@@ -59,8 +59,8 @@ enum record_truth { /* as the hands write it, by the process (wire/record.h) */
 
 struct proc {
         bool used, alive;
-        bool told;   /* the eyes have named it to the daemon that runs now */
-        bool listed; /* by the reading before */
+        bool told;  /* the eyes have named it to the daemon that runs now */
+        bool known; /* listed while its lease lived, and at each look since then */
         bool graphics;
         bool no_figure; /* of those whose memory nobody can tell */
         bool is_owner;  /* a wrapper, with nothing on a card */
