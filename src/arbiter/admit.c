@@ -813,6 +813,7 @@ static bool start_elsewhere(struct pass *p, struct entry *e, struct plan *plan)
                 struct lane *lane = lane_of(p, d);
                 if (!lane->usable || !lane->fresh || lane->pending)
                         continue;
+                lane_keep_head(w, d, lane, e);
                 struct standing s = lane_stand(w, lane, e, ledger_room_for(p, e));
                 if (s.starts)
                         mind_bookings(p, e, d, &s);

@@ -45,8 +45,8 @@ void lane_set_head(struct lane *lane, struct entry *head, unsigned rank, bool bl
 /* @holder was let in; @beside the head, if that may start as early as before. */
 void lane_add(struct lane *lane, const struct holder *holder, bool beside);
 /*
- * @entry is head of another device, and that is why it is looked at so early. Where it would not stand before this device's
- * head by its own right, that head is kept: @entry goes ahead of it only as backfill.
+ * @entry is looked at so early because it is head of another device, or passes who is. Where it would not stand before this
+ * device's head by its own right, that head is kept: @entry goes ahead of it only as backfill.
  */
 void lane_keep_head(struct world *world, uint32_t device, struct lane *lane, const struct entry *entry);
 /* Could @entry start there now, and by which rule, or why not. */

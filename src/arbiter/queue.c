@@ -102,10 +102,22 @@ static void sort_keys(struct key *keys, struct key *spare, uint32_t n)
                 memcpy(keys, from, n * sizeof(*keys));
 }
 
-/* A head with a finite start moves before everything that does not pass it by base priority. */
+/* Where it keeps its place: on the device that it is head of, or that memory is taken back on for it; else wherever it may go. */
+static uint64_t kept_devices(const struct world *w, const struct entry *head)
+{
+        if (head->is_head)
+                return UINT64_C(1) << head->head_device;
+        for (uint32_t i = 0; i < w->n_plans; i++)
+                if (w->plans[i].id != 0 && ref_equal(w->plans[i].entry, world_entry_ref(w, head)))
+                        return UINT64_C(1) << w->plans[i].device;
+        return head->devices;
+}
+
+/* A head with a finite start moves before everything that does not pass it by base priority, and that it is in the way of. */
 static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
 {
         const struct entry *head = &w->entries[order[head_at]];
+        uint64_t devices = kept_devices(w, head);
         uint32_t head_index = order[head_at];
         unsigned rank = entry_rank(&w->config, head, w->now_ms);
         uint32_t kept[ENTRIES_MAX];
@@ -113,7 +125,7 @@ static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
 
         for (uint32_t i = 0; i < head_at; i++) {
                 const struct entry *e = &w->entries[order[i]];
-                if (rank_passes(&w->config, e->priority, rank) || e->head_is_finite)
+                if (!(e->devices & devices) || rank_passes(&w->config, e->priority, rank) || e->head_is_finite)
                         order[n_passing++] = order[i];
                 else
                         kept[n_kept++] = order[i];

@@ -87,6 +87,74 @@ static void head_moves_to_the_card_where_it_can_start_sooner(void **state)
         scene_end(&s);
 }
 
+/* It waits on @card since the beginning of the scene, which is 1900 s old: nobody knows when it can start, and it blocks. */
+static uint64_t blocks_a_card(struct scene *s, uint32_t card)
+{
+        (void) scene_request(s, (struct ask){ .bytes = GiB(16), .uuid = scene_uuid(s, card) });
+        uint64_t blocks = scene_request(s, (struct ask){ .bytes = GiB(20), .uid = ALICE, .uuid = scene_uuid(s, card) });
+        scene_tick_to_s(s, 1900);
+        assert_head_of(s, blocks, card);
+        return blocks;
+}
+
+/* The head of the other card stays before the older one (as it keeps its place), and the newcomer passes it. */
+static void who_passes_the_head_of_one_card_does_not_jump_who_waits_for_another(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t first = scene_device(&s, GiB(24)), second = scene_device(&s, GiB(24));
+        uint64_t blocks = blocks_a_card(&s, first);
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(16), .slot_s = 6000, .uuid = scene_uuid(&s, second) });
+        uint64_t head = scene_request(&s, (struct ask){ .bytes = GiB(20), .uid = BOB, .uuid = scene_uuid(&s, second) });
+        assert_head_of(&s, head, second);
+        uint64_t comes = scene_request(
+                &s, (struct ask){ .bytes = GiB(6), .priority = 2, .uid = CAROL, .uuid = scene_uuid(&s, first) });
+        assert_waits(&s, comes);
+        assert_head_of(&s, blocks, first);
+        scene_end(&s);
+}
+
+/* The same where the older one may go to both cards, and stands behind the head of the second there. */
+static void who_passes_the_head_of_one_card_does_not_jump_the_head_of_another(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t first = scene_device(&s, GiB(24)), second = scene_device(&s, GiB(20));
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(16), .uuid = scene_uuid(&s, first) });
+        uint64_t blocks = scene_request(&s, (struct ask){ .bytes = GiB(21), .uid = ALICE });
+        scene_tick_to_s(&s, 1900);
+        assert_head_of(&s, blocks, first);
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(16), .slot_s = 6000, .uuid = scene_uuid(&s, second) });
+        uint64_t head = scene_request(&s, (struct ask){ .bytes = GiB(19), .uid = BOB, .uuid = scene_uuid(&s, second) });
+        assert_head_of(&s, head, second);
+        uint64_t comes = scene_request(
+                &s, (struct ask){ .bytes = GiB(6), .priority = 2, .uid = CAROL, .uuid = scene_uuid(&s, first) });
+        assert_waits(&s, comes);
+        assert_head_of(&s, blocks, first);
+        scene_end(&s);
+}
+
+/* Memory is being taken back for it on the second card: that is no place before those who wait for the first. */
+static void plan_on_one_card_is_no_right_to_jump_who_waits_for_another(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t first = scene_device(&s, GiB(24)), second = scene_device(&s, GiB(24));
+        uint64_t blocks = blocks_a_card(&s, first);
+        uint64_t gives = scene_request(
+                &s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = RESTART, .uuid = scene_uuid(&s, second) });
+        scene_uses(&s, gives, GiB(20));
+        uint64_t comes = scene_request(&s, (struct ask){ .bytes = GiB(6), .priority = 2, .uid = CAROL });
+        assert_state(&s, gives, LEASE_ASKING);
+        scene_tick_to_s(&s, 1905);
+        assert_waits(&s, comes);
+        assert_head_of(&s, blocks, first);
+        scene_end(&s);
+}
+
 /* Each would start sooner on the first card, if the other were not its head. */
 static void heads_of_two_cards_stay_where_they_are_while_only_time_passes(void **state)
 {
@@ -624,6 +692,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(head_keeps_its_card_while_somebody_waits_for_a_look_at_it),
                 cmocka_unit_test(head_moves_to_the_card_where_it_can_start_sooner),
+                cmocka_unit_test(who_passes_the_head_of_one_card_does_not_jump_who_waits_for_another),
+                cmocka_unit_test(who_passes_the_head_of_one_card_does_not_jump_the_head_of_another),
+                cmocka_unit_test(plan_on_one_card_is_no_right_to_jump_who_waits_for_another),
                 cmocka_unit_test(heads_of_two_cards_stay_where_they_are_while_only_time_passes),
                 cmocka_unit_test(card_that_cannot_be_read_keeps_nobody_from_another),
                 cmocka_unit_test(looks_that_cannot_be_used_are_not_followed_by_looks_without_end),
