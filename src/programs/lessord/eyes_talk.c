@@ -246,7 +246,7 @@ static void note_answer(struct eyes_link *e)
         if (e->answered)
                 return;
         e->answered = true;
-        /* Before the first reading: what is known counts as unconfirmed until that reading confirms it. */
+        /* Before whom it names, and the first reading: from here on who was known is unconfirmed until it is named again. */
         eyes_talk_answering(e, is_answering(e));
 }
 
@@ -300,6 +300,7 @@ static void take_message(struct eyes_link *e, const struct eyes_message *msg)
                 tell_device(e, &msg->device);
                 break;
         case EYES_PROCESS:
+                note_answer(e); /* the driver listed it */
                 input.kind = INPUT_PROCESS;
                 eyes_facts_process(&msg->process, e->hello.host_pids, &input.process);
                 eyes_facts_settle(&msg->process, e->host.world(e->host.ctx), &input.process);
