@@ -87,6 +87,13 @@ void look_devices(struct conn *c)
         conn_reply(c, MHD_HTTP_OK, json_pack("{s:o}", "devices", view_devices(&v)));
 }
 
+void look_processes(struct conn *c)
+{
+        struct view v;
+        conn_view(c, &v);
+        conn_reply(c, MHD_HTTP_OK, json_pack("{s:o}", "processes", view_processes(&v)));
+}
+
 void look_queue(struct conn *c)
 {
         struct view v;

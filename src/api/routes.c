@@ -16,6 +16,7 @@ static const struct route routes[] = {
         { "GET", "/api/openapi.json", "", look_openapi, ROUTE_HEAVY, 0 },
         { "GET", "/api/status", "", look_status, ROUTE_HEAVY, 0 },
         { "GET", "/api/devices", "", look_devices, ROUTE_HEAVY, 0 },
+        { "GET", "/api/processes", "", look_processes, ROUTE_HEAVY, 0 },
         { "GET", "/api/queue", "", look_queue, ROUTE_HEAVY, 0 },
         { "GET", "/api/leases", "", look_leases, ROUTE_HEAVY, 0 },
         { "POST", "/api/leases", "", ask_lease, ROUTE_CHANGES | ROUTE_KEYED, 1 },

@@ -94,6 +94,7 @@ void plan_lease(struct conn *c);
 void look_limits(struct conn *c);
 void look_costs(struct conn *c);
 /* ---- enforce.c ---- */
+void look_processes(struct conn *c);
 void look_enforce(struct conn *c);
 void look_approvals(struct conn *c);
 void ask_enforce(struct conn *c);

@@ -48,6 +48,7 @@ json_t *view_blockers(const struct reason *reason, uint64_t now_ms);
 json_t *view_device(const struct view *v, uint32_t device);
 json_t *view_devices(const struct view *v);
 json_t *view_strangers(const struct view *v);
+json_t *view_processes(const struct view *v);
 /* The order of the queue is computed once a view, when first needed. */
 void view_order_queue(struct view *v);
 json_t *view_lease(struct view *v, const struct lease *lease);

@@ -12,12 +12,12 @@ import pytest
 
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
-VERBS = ["run", "status", "devices", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
+VERBS = ["run", "status", "devices", "processes", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
          "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "enforce", "approve", "approvals", "unapprove", "costs", "limits", "config", "doctor", "rescue", "replay",
          "usage", "journal", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "book": ["list", "cancel"], "config": ["check", "show"], "journal": ["verify"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
-ASKING = [["status"], ["devices"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
+ASKING = [["status"], ["devices"], ["processes"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
           ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
           ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"], ["usage"],
           ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["book", "list"], ["book", "cancel", "L1"], ["book", "--in", "1h", "--for", "1h", "--vram", "1G"], ["costs"], ["enforce"], ["enforce", "off"], ["approve", "1"], ["approvals"],

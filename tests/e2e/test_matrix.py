@@ -23,6 +23,7 @@ MATRIX = [
     ("GET", "/healthz", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/status", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/devices", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/processes", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/queue", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/leases", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/leases/{lease}", None, (200, 200, 200, 200, 403)),

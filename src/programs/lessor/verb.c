@@ -79,6 +79,8 @@ const struct verb verbs[] = {
           status_more, false, verb_status_main },
         { "devices", "[--json]", "what each device has, promised, used and free", json_options, devices_more, false,
           verb_devices_main },
+        { "processes", "[--json]", "who has device memory, under which lease, and how that is known", json_options,
+          processes_more, false, verb_processes_main },
         { "queue", "[--json]", "who waits, in which order, and for what", json_options, queue_more, false,
           verb_queue_main },
         { "events", "[--follow] [--lease ID] [--json]", "what happened, oldest first", events_options, events_more,

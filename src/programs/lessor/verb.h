@@ -76,6 +76,7 @@ const struct verb *verb_find(const struct verb *table, const char *name);
 int verb_run_main(const struct verb *verb, int argc, char **argv);
 int verb_status_main(const struct verb *verb, int argc, char **argv);
 int verb_devices_main(const struct verb *verb, int argc, char **argv);
+int verb_processes_main(const struct verb *verb, int argc, char **argv);
 int verb_queue_main(const struct verb *verb, int argc, char **argv);
 int verb_events_main(const struct verb *verb, int argc, char **argv);
 int verb_why_main(const struct verb *verb, int argc, char **argv);
@@ -124,4 +125,4 @@ extern const char run_more[], acquire_more[], lease_more[], renice_more[], exten
         status_more[], completion_more[], doctor_more[], rescue_more[], replay_more[], park_more[], thaw_more[],
         idle_more[], clear_more[], resume_more[], costs_more[], book_more[], book_list_more[], book_cancel_more[],
         enforce_more[], approve_more[], approvals_more[], unapprove_more[], why_more[], usage_more[], journal_more[],
-        journal_verify_more[];
+        journal_verify_more[], processes_more[];
