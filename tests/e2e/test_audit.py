@@ -6,12 +6,13 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 
 import pytest
 
 from lessor_fixtures import MIB, SIMGPU, until
-from test_enforce import hog, stranger
+from test_enforce import LESSOR, hog, lessor, stranger
 
 SECRET = "hunter2-hunter2-hunter2"
 CALLED = "import os, sys; os.execv(sys.argv[1], sys.argv[2:])"
@@ -72,6 +73,8 @@ def test_F54_worker_that_outlives_its_shells_is_traced_to_who_started_it(place):
     lost = [p for p in ancestors if p["gone"]]
     assert all(p["comm"] is None for p in lost), ancestors
     assert ancestors.index(outer) >= len(lost)
+    shown = lessor(place, "audit", str(pid)).stdout
+    assert all(f"└ ~({p['pid']})  " in shown for p in lost) and f"└ bash({shell.pid})  " in shown, shown
     os.kill(pid, signal.SIGKILL)
 
 
@@ -164,6 +167,77 @@ def test_process_under_a_lease_is_told_while_it_lives(place):
     assert audits(place) == []
     assert process.poll() is None
 
+
+# ---- the verb ----
+
+def test_tree_is_drawn_from_the_top_down_with_the_evidence(place):
+    _, pid = stranger(place, ["sh", "-c", '"$0" hog --alloc 1G; true', SIMGPU])
+    shown = lessor(place, "audit")
+    assert shown.returncode == 0 and shown.stderr == "", shown
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith(f"P{pid}  ") and ", has 1 GiB, first seen " in lines[0], lines
+    tree = [line for line in lines if "└ " in line]
+    chain = audited(place, pid)["facts"]["parents"]
+    assert [len(line) - len(line.lstrip()) for line in tree] == [2 * i for i in range(1, len(chain) + 1)], tree
+    words = {"parent": "its child, as the kernel has it", "event": "forked by it, the kernel told",
+             "session": "lives in the session that it began"}
+    assert tree[-1].strip() == f"└ simgpu({pid})  {words[chain[0]['link']]}"
+    assert tree[-2].strip() == f"└ sh({chain[0]['pid']})  {words[chain[1]['link']]}"
+    assert f"  command   {SIMGPU} hog --alloc 1G" in lines
+    assert lessor(place, "audit", f"P{pid}").stdout.startswith(shown.stdout.rstrip("\n"))
+    assert json.loads(lessor(place, "audit", "--json", str(pid)).stdout)["audits"][0]["pid"] == pid
+
+
+def test_who_is_gone_is_told_from_the_journal(place):
+    process, pid = stranger(place, hog("1G"))
+    gone(place, process)
+    assert lessor(place, "audit").stdout == "nobody has device memory without a lease\n"
+    for words in (["--all"], [str(pid)]):
+        shown = lessor(place, "audit", *words)
+        assert shown.returncode == 0 and shown.stdout.startswith(f"P{pid}  ") and ", gone, first seen" in shown.stdout, shown
+    assert "  memory    " in lessor(place, "audit", str(pid)).stdout
+    unknown = lessor(place, "audit", "4194303")
+    assert unknown.returncode == 1 and "4194303" in unknown.stderr and unknown.stdout == "", unknown
+    assert place.stop() == 0
+    for words in (["--journal", place.home], ["--journal", place.home, str(pid)]):
+        shown = lessor(place, "audit", *words)
+        assert shown.returncode == 0 and shown.stdout.startswith(f"P{pid}  ") and "gone" not in shown.stdout.splitlines()[0], shown
+    assert lessor(place, "audit", "--journal", place.home, "4194303").returncode == 1
+    nowhere = lessor(place, "audit", "--journal", os.path.join(place.dir, "nowhere"))
+    assert nowhere.returncode == 125 and nowhere.stdout == "", nowhere
+
+
+def test_F57_hostile_names_write_nothing_but_text_to_the_terminal(place):
+    program = os.path.join(os.fsencode(place.dir), b"a\n\x1b[31m(\xff]) \"")
+    shutil.copy(SIMGPU, program)
+    _, pid = stranger(place, [sys.executable, "-c", CALLED, program, b"\x1b]0;x\x07\xff\nP1  root", "hog", "--alloc", "1G"])
+    for words in ([], ["--all"], [str(pid)], ["--json"]):
+        shown = subprocess.run([LESSOR, "audit", *words], env={**place.env, "LESSOR_SOCKET": place.socket}, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert shown.returncode == 0, shown
+        text = shown.stdout.decode("utf-8")
+        assert not [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160], text
+        assert not [line for line in text.splitlines() if line.startswith("P1 ")], text
+
+
+def test_more_than_a_page_is_told_whole(place):
+    _, pid = stranger(place, hog("1G"))
+    assert place.stop() == 0
+    with sqlite3.connect(os.path.join(place.home, "journal.db")) as db:
+        db.executemany("INSERT INTO audit SELECT ?, seq, wall_ms, boot_id, pid, ?, uid, facts, hash FROM audit WHERE id = 1",
+                       [(i, 1000000000 + i) for i in range(2, 2503)])
+    shown = lessor(place, "audit", "--all", "--json", "--journal", place.home)
+    ids = [row["id"] for row in json.loads(shown.stdout)["audits"]]
+    assert ids == list(range(2502, 0, -1)) and pid, shown.stderr
+    place.start()
+    assert [row["id"] for row in json.loads(lessor(place, "audit", "--all", "--json").stdout)["audits"]] == ids
+    page = place.get("/api/audit?all=true&limit=10").json
+    assert [row["id"] for row in page["audits"]] == ids[:10] and page["next"] == ids[9]
+    page = place.get(f"/api/audit?all=true&limit=10&before={page['next']}").json
+    assert [row["id"] for row in page["audits"]] == ids[10:20]
+
+
+# ---- questions ----
 
 @pytest.mark.parametrize("path", ["/api/audit?pid=0", "/api/audit?pid=x", "/api/audit?all=1", "/api/audit?limit=0", "/api/audit?limit=1001",
                                   "/api/audit?before=0", "/api/audit?who=me"])

@@ -13,13 +13,13 @@ import pytest
 from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, until
 
 VERBS = ["run", "status", "devices", "processes", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
-         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "enforce", "approve", "approvals", "unapprove", "costs", "limits", "config", "doctor", "rescue", "replay",
+         "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "enforce", "approve", "approvals", "unapprove", "audit", "costs", "limits", "config", "doctor", "rescue", "replay",
          "usage", "journal", "completion", "help", "version"]
 PARTS = {"lease": ["acquire", "show", "renew", "release"], "book": ["list", "cancel"], "config": ["check", "show"], "journal": ["verify"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["processes"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
           ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
-          ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"], ["usage"],
+          ["adopt", "1"], ["unadopt", "L1"], ["plan", "--vram", "1G"], ["limits"], ["usage"], ["audit"], ["audit", "1"],
           ["park", "L1"], ["thaw", "L1"], ["idle", "L1"], ["busy", "L1"], ["resume"], ["book", "list"], ["book", "cancel", "L1"], ["book", "--in", "1h", "--for", "1h", "--vram", "1G"], ["costs"], ["enforce"], ["enforce", "off"], ["approve", "1"], ["approvals"],
           ["unapprove", "A1"], ["config", "show", "--json"]]
 
@@ -114,7 +114,7 @@ def test_unknown_option_is_wrong_use(words):
                                    ["status", "--watch=0"], ["status", "--watch=x"], ["status", "--watch", "2h"], ["replay", "a", "b"],
                                    ["replay", "--since", "soon"], ["replay", "--since", "2026-02-30"], ["replay", "--since", "0"],
                                    ["replay", "--limit", "-1"], ["replay", "--with"], ["why", "P0"], ["why", "X1"], ["usage", "now"],
-                                   ["usage", "--by", "tenant"], ["usage", "--csv", "--json"], ["usage", "--since", "17"], ["journal"],
+                                   ["usage", "--by", "tenant"], ["usage", "--csv", "--json"], ["audit", "x"], ["audit", "0"], ["audit", "P"], ["audit", "1", "2"], ["audit", "--all", "1"], ["usage", "--since", "17"], ["journal"],
                                    ["journal", "verify", "a", "b"]], ids=" ".join)
 def test_wrong_use_is_2_and_says_what_is_right(words):
     shown = plain(*words)
@@ -134,7 +134,7 @@ def page_options(page, section=None):
 
 
 PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
-         "park": "OPTIONS", "book": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "rescue": "OPTIONS", "replay": "OPTIONS", "why": "OPTIONS", "usage": "OPTIONS",
+         "park": "OPTIONS", "book": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "rescue": "OPTIONS", "replay": "OPTIONS", "why": "OPTIONS", "usage": "OPTIONS", "audit": "OPTIONS",
          "journal verify": "OPTIONS"}
 
 

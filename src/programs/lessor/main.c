@@ -23,6 +23,7 @@ static const char by_task[] =
         "  hold memory for the rest of a script       → id=$(lessor lease acquire --vram 12G --pid $$)\n"
         "  give it back                               → lessor lease release \"$id\"\n"
         "  see who has the card, and who waits        → lessor status\n"
+        "  know who took memory without asking        → lessor audit\n"
         "  know why my lease waits, or why it ended   → lessor why L17\n"
         "  give it more time, another rank            → lessor extend L17 30m, lessor renice batch L17\n"
         "  put a running program under a lease        → lessor adopt 4711\n"
