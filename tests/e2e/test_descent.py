@@ -291,3 +291,25 @@ def test_S10_descriptor_that_was_handed_over_makes_nobody_a_target(place):
     until("its end is in the books", lambda: any(e["rule"] == "stranger-ended" for e in place.events(limit=1000)))
     assert receiver.poll() is None and shown(place, receiver.pid) is None
     assert {e["pid"] for e in place.events(limit=1000) if e["kind"] == "hand"} == {hog.pid}
+
+
+# ---- numbers that are given out again ----
+
+REUSE = os.path.join(BUILD, "tests", "e2e", "reuse")
+
+
+@needs_root
+@pytest.mark.parametrize("where", ["events", "accounting"])
+def test_F48_number_that_is_given_out_again_leads_to_nobody_else(tmp_path, where):
+    """clone3 with set_tid: a worker's ancestors end, and strangers get their numbers. By process events; and in a pid namespace, where there
+    are none, by sessions and process accounting."""
+    words = [REUSE, "400"] + ([str(tmp_path / "acct")] if where == "accounting" else [])
+    run = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=240)
+    if run.returncode == 77:
+        pytest.skip(f"numbers cannot be given out again here: {run.stderr.strip()}")
+    assert run.returncode == 0, run
+    told = json.loads(run.stdout)
+    assert told["wrong"] == 0 and told["steps"] > told["rounds"], told
+    assert told["taken"] > told["rounds"] // 10, told  # the numbers really were taken
+    if where == "events":
+        assert told["middle"] > told["rounds"] * 0.9 and told["parent"] > told["rounds"] * 0.9, told
