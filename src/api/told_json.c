@@ -57,10 +57,13 @@ int told_time_parse(const char *what, const char *text, uint64_t *ret_wall_ms, s
         struct tm tm = { 0 };
         const char *end =
                 strlen(text) == sizeof("2026-11-30T14:05:09Z") - 1 ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) : NULL;
-        struct tm asked = tm;
         time_t moment = end && end[0] == '\0' ? timegm(&tm) : -1;
+        char again[TIME_TEXT_MAX] = "";
 
-        if (moment < 0 || tm.tm_mday != asked.tm_mday || tm.tm_mon != asked.tm_mon)
+        /* strptime() takes blanks for digits, and timegm() the 30th of February and the 60th second. */
+        if (moment >= 0)
+                (void) strftime(again, sizeof(again), "%Y-%m-%dT%H:%M:%SZ", &tm);
+        if (moment < 0 || strcmp(again, text) != 0)
                 return error_set(err, EINVAL, "%s: \"%s\" is no moment: 2026-11-30T14:05:09Z is one", what,
                                  text_escape(text, strnlen(text, 32), safe, sizeof(safe)));
         *ret_wall_ms = (uint64_t) moment * 1000;

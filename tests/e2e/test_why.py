@@ -196,6 +196,7 @@ def api(place, path):
 
 @pytest.mark.parametrize("path", ["/api/why", "/api/why?lease=L1&pid=1", "/api/why?lease=x", "/api/why?pid=0", "/api/why?pid=4294967296",
                                   "/api/why?event=-1", "/api/usage?by=tenant", "/api/usage?since=soon", "/api/usage?since=2026-02-30T00:00:00Z",
+                                  "/api/usage?since=2026-11-30T14:05:60Z", "/api/usage?since=2026-11-30T%204:%205:%209Z",
                                   "/api/usage?since=2026-11-30T14:05:09%2B01:00"])
 def test_wrong_questions_are_400_and_say_what_is_right(lived, path):
     status, problem = api(lived, path)
