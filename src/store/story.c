@@ -84,7 +84,8 @@ struct telling_step *telling_add_event(struct telling *t, const struct journal_e
                 .kind = a->kind,
         };
         say_what(a, s->step.what);
-        if (a->why.rule != RULE_NONE && (a->kind != ACTION_HAND || a->why.rule != RULE_ASKED)) /* its cause says that */
+        if (a->why.rule != RULE_NONE && !((a->kind == ACTION_HAND || a->kind == ACTION_MANAGER) &&
+                                          a->why.rule == RULE_ASKED)) /* its cause says that */
                 (void) reason_text(&a->why, event->now_ms, s->step.text, sizeof(s->step.text));
         return s;
 }

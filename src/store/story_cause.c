@@ -43,6 +43,24 @@ static uint64_t before(const struct telling *t, size_t at, uint64_t lease_id, ui
         return 0;
 }
 
+static bool is_of_idleness(const struct telling_step *s)
+{
+        return s->step.rule >= RULE_IDLE_BEGAN && s->step.rule <= RULE_IDLE_LISTED;
+}
+
+/* The steps of one time of doing nothing: begun, told of, over. */
+static uint64_t before_of_idleness(const struct telling *t, size_t at, uint64_t lease_id)
+{
+        if (t->steps[at].step.rule == RULE_IDLE_BEGAN)
+                return 0;
+        for (size_t i = at; i > 0; i--) {
+                const struct telling_step *s = &t->steps[i - 1];
+                if (s->step.event_id != 0 && s->step.lease_id == lease_id && is_of_idleness(s))
+                        return s->step.rule == RULE_IDLE_OVER ? 0 : s->step.event_id;
+        }
+        return 0;
+}
+
 /* The same of a process that is under no lease. */
 static uint64_t before_of_process(const struct telling *t, size_t at, uint32_t kinds)
 {
@@ -69,6 +87,8 @@ static uint64_t by_kind(const struct telling *t, size_t at)
         const struct action *a = &t->steps[at].action;
         uint64_t plan;
 
+        if (is_of_idleness(&t->steps[at]))
+                return before_of_idleness(t, at, a->lease_id);
         switch ((enum action_kind) a->kind) {
         case ACTION_ASKED:
                 plan = a->why.head_lease_id != 0 ? before(t, at, a->why.head_lease_id, BIT(ACTION_PLAN)) : 0;
@@ -97,8 +117,6 @@ static uint64_t by_kind(const struct telling *t, size_t at)
                 return plan != 0 ? plan : before(t, at, a->lease_id, waits);
         case ACTION_ACTIVE:
                 return before(t, at, a->lease_id, BIT(ACTION_GRANTED) | BIT(ACTION_THAWING) | BIT(ACTION_THAWED));
-        case ACTION_IDLE: /* the steps of one time of doing nothing */
-                return before(t, at, a->lease_id, BIT(ACTION_IDLE));
         case ACTION_WAITING:
                 return before(t, at, a->lease_id, waits | BIT(ACTION_PARKED));
         case ACTION_ENDED:
@@ -115,6 +133,7 @@ static uint64_t by_kind(const struct telling *t, size_t at)
                 return a->why.rule >= RULE_ASKED && a->why.rule <= RULE_STRUCK_OUT
                                ? before(t, at, a->lease_id, way_off | BIT(ACTION_THAWING))
                                : 0;
+        case ACTION_IDLE: /* by its program's word */
         case ACTION_DEVICE:
         case ACTION_EYES:
         case ACTION_RESTARTED:
