@@ -283,8 +283,8 @@ static int tell_event(struct telling *t, uint64_t id, struct error *err)
 static int since_find(struct telling *t, struct error *err)
 {
         return sql_query_u64(t->j->db,
-                             "SELECT min((SELECT wall_ms FROM event ORDER BY id LIMIT 1),"
-                             " (SELECT wall_ms FROM record ORDER BY seq LIMIT 1))",
+                             "SELECT min(wall_ms) FROM (SELECT * FROM (SELECT wall_ms FROM event ORDER BY id LIMIT 1)"
+                             " UNION ALL SELECT * FROM (SELECT wall_ms FROM record ORDER BY seq LIMIT 1))",
                              &t->story->since_wall_ms, err);
 }
 

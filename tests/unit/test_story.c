@@ -114,6 +114,7 @@ static void lease_without_a_rhythm_has_none(void **state)
         scene_release(&s, a);
         struct story story = read_story(&s, STORY_LEASE, a);
         assert_int_equal(story.n_rhythms, 0);
+        assert_true(story.since_wall_ms > 0); /* of records whose events are in no table yet */
         assert_true(story.n_steps >= 20);
         assert_false(story.is_cut);
         assert_string_equal(find(&story, a, "granted", 0)->because, "uid 1000 asked for 20 GiB (normal)");
