@@ -175,6 +175,7 @@ void book_nobody_waited(struct trial *t, uint64_t ms)
         for (uint64_t id = 1; id <= t->last_lease_id; id++)
                 if (t->books[id].waits_since_ms != 0)
                         t->books[id].waits_since_ms += ms;
+        check_strangers_slept(t, ms);
 }
 
 static void ended(struct trial *t, const struct action *a, struct book *b)
@@ -387,6 +388,10 @@ void book_action(struct trial *t, const struct action *a)
                 break;
         case ACTION_STRANGER:
                 check_stranger(t, a);
+                check_enforced(t, a);
+                break;
+        case ACTION_ENFORCE:
+                check_enforced(t, a);
                 break;
         case ACTION_MANAGER:
         case ACTION_READ:
@@ -403,7 +408,6 @@ void book_action(struct trial *t, const struct action *a)
         case ACTION_EYES:
         case ACTION_RESTARTED:
         case ACTION_IDLE:
-        case ACTION_ENFORCE:
         case ACTION_KIND_N:
                 break;
         case ACTION_CHANGED:

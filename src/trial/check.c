@@ -133,6 +133,10 @@ void check_order(struct trial *t, const struct action *a)
         struct book *b = book_of(t, a->lease_id);
         uint32_t i = proc_find(t, a->process);
 
+        if (rule_is_enforcement(a->why.rule)) {
+                check_stranger_order(t, a);
+                return;
+        }
         if (!b || b->life == LIFE_NONE || b->life == LIFE_WAITS || b->life == LIFE_ENDED)
                 trial_break(t, "I3: an order for L%" PRIu64 ", which holds nothing", a->lease_id);
         if (i != NOBODY && t->procs[i].client != b->client)

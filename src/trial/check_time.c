@@ -123,6 +123,7 @@ void check_time(struct trial *t)
                 if (t->world->lease_ids[i] != 0)
                         check_comes_back(t, &t->world->leases[i]);
         check_promises_in_time(t);
+        check_strangers_in_time(t);
         if (is_anything_under_way(t))
                 return;
         check_parked(t);

@@ -136,6 +136,7 @@ static void carry_signal(struct trial *t, uint32_t o, uint32_t i)
         const struct action *a = &t->orders[o].order;
         struct proc *p = &t->procs[i];
 
+        check_signal_sent(t, a, i);
         if (a->signal == SIGTERM) {
                 p->term_ms = t->now_ms;
                 if (!p->ignores_term && !p->locked)

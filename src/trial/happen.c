@@ -4,19 +4,6 @@
 #include <string.h>
 #include "trial/trial.h"
 
-static void stranger(struct trial *t, const struct event *e)
-{
-        uint32_t card = (uint32_t) (e->arg[0] % t->n_cards);
-        uint32_t p = proc_new(t, NOBODY, 1000 + (uint32_t) (e->arg[1] % 5), card, NOBODY);
-
-        t->procs[p].graphics = e->arg[3] != 0;
-        t->procs[p].target_bytes = e->arg[1];
-        if (!e->arg[4] && proc_take(t, p, e->arg[1]))
-                t->procs[p].target_bytes = 0;
-        timer_add(t, 100, TIMER_PROC_GROWS, p, t->procs[p].identity.pid);
-        timer_add(t, e->arg[2], TIMER_PROC_DIES, p, t->procs[p].identity.pid);
-}
-
 static void change(struct trial *t, const struct event *e, uint32_t c)
 {
         struct input input = { .kind = INPUT_CHANGE };
@@ -234,7 +221,10 @@ void happen(struct trial *t, const struct event *e)
                         park_call(t, e, c);
                 break;
         case EVENT_STRANGER:
-                stranger(t, e);
+                stranger_comes(t, e);
+                break;
+        case EVENT_ENFORCE:
+                stranger_call(t, e);
                 break;
         case EVENT_HIDDEN:
                 hide(t, e);

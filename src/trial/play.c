@@ -76,6 +76,10 @@ static void ring(struct trial *t, const struct timer *timer)
         case TIMER_CLIENT_IDLE:
                 client_park_timer(t, timer);
                 break;
+        case TIMER_STRANGER_RETURNS:
+                if (is_same_proc(t, timer))
+                        stranger_returns(t, timer->a);
+                break;
         case TIMER_DAEMON_UP:
                 daemon_start(t, false);
                 unquiet(t);
@@ -133,6 +137,32 @@ static bool is_busy(const struct trial *t)
         return false;
 }
 
+static uint64_t later_ms(const struct trial *t, uint64_t since_ms, uint64_t span_ms)
+{
+        return since_ms != 0 && since_ms + span_ms > t->now_ms ? since_ms + span_ms : UINT64_MAX;
+}
+
+/* What is overdue waits for what is in doubt, and a long tick is soon enough. */
+static uint64_t enforcer_is_due_ms(const struct trial *t)
+{
+        const struct config *c = &t->world->config;
+        uint64_t next = UINT64_MAX;
+
+        for (uint32_t i = 0; i < t->world->n_audits; i++) {
+                const struct audit *a = &t->world->audits[i];
+                if (a->gone_ms != 0)
+                        continue;
+                next = u64_min(next, later_ms(t, a->over_ms, c->enforce_stay_ms));
+                next = u64_min(next, later_ms(t, a->noticed_ms, c->enforce_notice_ms));
+                next = u64_min(next, later_ms(t, a->term_ms, c->enforce_grace_ms[0]));
+                next = u64_min(next, later_ms(t, a->kill_ms, c->enforce_give_up_ms));
+                next = u64_min(next, later_ms(t, a->again_ms, 0));
+        }
+        for (uint32_t i = 0; i < t->world->n_approvals; i++)
+                next = u64_min(next, later_ms(t, t->world->approvals[i].until_ms, 0));
+        return next;
+}
+
 /* The next tick: a second away, or, where nothing is under way, at the first deadline there is. */
 static uint64_t next_tick_ms(const struct trial *t)
 {
@@ -153,6 +183,7 @@ static uint64_t next_tick_ms(const struct trial *t)
                 if (l->kill_left || l->kill_at_end)
                         next = u64_min(next, t->now_ms + AT_ONCE_MS);
         }
+        next = u64_min(next, enforcer_is_due_ms(t));
         return u64_max(next, t->now_ms + AT_ONCE_MS);
 }
 

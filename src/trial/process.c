@@ -149,6 +149,8 @@ void proc_die(struct trial *t, uint32_t i)
         timer_add(t, seen_ms, TIMER_EXIT_SEEN, i, p->identity.pid);
         if (p->client != NOBODY)
                 client_proc_died(t, p->client, i);
+        else
+                stranger_died(t, i);
 }
 
 /* Its pidfd says so: to who watched it. */
@@ -174,7 +176,12 @@ void proc_facts(const struct trial *t, uint32_t i, struct process *ret)
         ret->cgroup_id = p->cgroup;
         ret->ppid = p->n_ancestors == 0 ? 1 : p->ancestors[0].pid;
         ret->room_bytes = t->cgroup_room_bytes;
-        ret->program = 1000 + (p->client == NOBODY ? 0 : t->clients[p->client].arg[ASK_CONSUMER]);
+        ret->program = p->looks_like.program != 0
+                               ? p->looks_like.program
+                               : 1000 + (p->client == NOBODY ? 0 : t->clients[p->client].arg[ASK_CONSUMER]);
+        ret->script = p->looks_like.script;
+        ret->place = p->looks_like.place;
+        ret->guard = p->looks_like.guard;
         ret->n_ancestors = p->n_ancestors;
         memcpy(ret->ancestors, p->ancestors, p->n_ancestors * sizeof(p->ancestors[0]));
         memcpy(ret->comm, "program", sizeof("program"));

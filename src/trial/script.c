@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
+#include "model/enforce.h"
 #include "model/lease.h"
 #include "model/way_out.h"
 #include "trial/script.h"
@@ -27,6 +28,7 @@ static const struct {
         [EVENT_INTRUDE] = { "intrude", { "n", "uid", "call" } },
         [EVENT_PARK_CALL] = { "call", { "n", "what", "for", "admin" } },
         [EVENT_STRANGER] = { "stranger", { "card", "bytes", "life", "graphics", "grows" } },
+        [EVENT_ENFORCE] = { "enforce", { "what", "mode", "for", "admin", "pick" } },
         [EVENT_HIDDEN] = { "hidden", { "card", "bytes" } },
         [EVENT_LOSE_CARD] = { "lose-card", { "card", "for" } },
         [EVENT_SILENCE] = { "silence", { "for" } },
@@ -283,6 +285,30 @@ static void make_weather(struct script *s, struct random *r, uint64_t at_ms)
         }
 }
 
+/* What is said about strangers, and some who stay longer. Of its own random, so that all else is as it is without. */
+static void make_enforcement(struct script *s, uint64_t length_ms)
+{
+        struct random r = random_of(s->seed, 18, 0);
+        uint64_t n = random_one_in(&r, 4) ? 0 : s->hours;
+
+        for (uint64_t i = 0; i < n; i++) {
+                struct event *e = add(s, random_below(&r, i < 2 ? HOURS(1) : length_ms), EVENT_ENFORCE);
+                uint64_t dice = random_below(&r, 8);
+                e->arg[0] = i < 2 || dice < 4 ? ENFORCE_EVENT_MODE : dice - 3;
+                e->arg[1] = random_one_in(&r, 3) ? random_below(&r, ENFORCE_MODE_N) : ENFORCE_ENFORCE;
+                e->arg[2] = random_one_in(&r, 4) ? 0 : random_below(&r, HOURS(2));
+                e->arg[3] = random_below(&r, 6) != 0;
+                e->arg[4] = random_below(&r, 1000);
+        }
+        for (uint64_t i = 0; i < n; i++) {
+                struct event *e = add(s, random_below(&r, length_ms), EVENT_STRANGER);
+                e->arg[0] = random_below(&r, s->n_cards);
+                e->arg[1] = MIB(10) + random_below(&r, s->cards[e->arg[0]].total_bytes / 8);
+                e->arg[2] = MINUTES(5) + random_below(&r, HOURS(1));
+                e->arg[4] = random_one_in(&r, 2);
+        }
+}
+
 static int by_time(const void *a, const void *b)
 {
         const struct event *x = a, *y = b;
@@ -325,6 +351,7 @@ void script_make(struct script *s, uint64_t seed, uint64_t hours)
                 e->arg[1] = random_one_in(&r, 3);
                 e->arg[2] = random_below(&r, 2) * MINUTES(10);
         }
+        make_enforcement(s, length_ms);
         for (uint32_t i = 0; i < s->n_events; i++) /* no two at one time: their order is then nobody's choice */
                 s->events[i].at_ms = s->events[i].at_ms / EVENTS_MAX * EVENTS_MAX + i;
         qsort(s->events, s->n_events, sizeof(s->events[0]), by_time);

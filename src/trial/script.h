@@ -28,7 +28,8 @@ enum event_kind {
         EVENT_INTRUDE, /* somebody calls for what is not his */
         EVENT_PARK_CALL,
         EVENT_STRANGER,
-        EVENT_HIDDEN, /* memory on a card that is listed for nobody */
+        EVENT_ENFORCE, /* an administrator says what becomes of strangers */
+        EVENT_HIDDEN,  /* memory on a card that is listed for nobody */
         EVENT_LOSE_CARD,
         EVENT_SILENCE,
         EVENT_HANDS_AWAY,
@@ -64,6 +65,15 @@ enum ask_arg {
         ASK_IDLE_MS,  /* 0: it never says that it is idle; else it is, so long after it began */
         ASK_START_MS, /* a booking, for so much later; 0 = now */
         ASK_EVERY_MS, /* and again: how long a day is; 0 = once */
+};
+
+enum enforce_event { /* args of EVENT_ENFORCE: what, mode, for, admin, pick */
+                     ENFORCE_EVENT_MODE,
+                     ENFORCE_EVENT_APPROVE,
+                     ENFORCE_EVENT_APPROVE_HERE,
+                     ENFORCE_EVENT_UNAPPROVE,
+                     ENFORCE_EVENT_CEILING, /* by configuration */
+                     ENFORCE_EVENT_N,
 };
 
 enum ask_flag {

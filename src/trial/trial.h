@@ -8,7 +8,7 @@
  *      script.c   what happens when         card.c     devices, and what is read of them
  *      process.c  processes                 client.c   who asks, and what becomes of it
  *      hands.c    orders and records        daemon.c   step, commit, act; die, and come back
- *      bookings.c promises for later
+ *      bookings.c promises for later         stranger.c who has memory without asking, and administrators
  *      book.c     what was said             check*.c   what must never happen (design 5)
  *      play.c     one life, from event to event       happen.c   the events of its script
  */
@@ -40,6 +40,7 @@ enum {
         ORDERS_MAX = 512,
         TIMERS_MAX = 8192,
         LAGS_MAX = 64,
+        PLACES_SEEN_MAX = 64, /* units and containers of strangers */
         ANCESTORS_KEPT = 4,
         NOBODY = UINT32_MAX,
 };
@@ -55,6 +56,21 @@ enum record_truth { /* as the hands write it, by the process (wire/record.h) */
                     REC_STOPPED,
                     REC_RESTORING,
                     REC_FAILED,
+};
+
+/* What the eyes see of a process that is nobody's. */
+struct looks_like {
+        uint64_t program, script, place;
+        uint8_t guard; /* enum process_guard */
+};
+
+/* What was said of it, and done to it, while it was nobody's. */
+struct enforced {
+        uint64_t noticed_ms, term_ms, kill_ms; /* said; 0 = not */
+        uint64_t left_alone_ms;                /* since when nothing speaks for it and nothing is done; 0 = not so */
+        uint8_t n_signals;                     /* that the hands have sent */
+        uint8_t n_returns;                     /* of its unit, before it */
+        bool alarmed;
 };
 
 struct proc {
@@ -83,6 +99,8 @@ struct proc {
         bool locked, away, stopped;
         uint8_t record; /* enum record_truth */
         uint64_t record_lease_id, record_bytes;
+        struct looks_like looks_like;
+        struct enforced enforced;
         struct random random;
 };
 
@@ -210,6 +228,22 @@ struct book {
         uint64_t waits_since_ms; /* for memory, not for a device that could be used at all */
 };
 
+/* Whose program may stay, as the core said. */
+struct approval_said {
+        uint64_t id; /* 0 = an empty row */
+        uint32_t uid;
+        uint64_t program, script, place; /* place: 0 = anywhere */
+        uint64_t until_ms;               /* 0 = for ever */
+};
+
+/* A unit or container, and how often something in it was ended. */
+struct place_said {
+        uint64_t place, program, script; /* place: 0 = an empty row */
+        uint32_t uid;
+        struct identity ended[2]; /* the last two, and when they were sent SIGTERM */
+        uint64_t term_ms[2];
+};
+
 enum timer_kind {
         TIMER_NONE,
         TIMER_TICK,
@@ -229,6 +263,7 @@ enum timer_kind {
         TIMER_CLIENT_TAKES_BACK,
         TIMER_CLIENT_RETURNS,
         TIMER_CLIENT_IDLE,
+        TIMER_STRANGER_RETURNS, /* a: proc that ended, b: its pid */
         TIMER_DAEMON_UP,
         TIMER_EYES_BACK,
         TIMER_HANDS_BACK,
@@ -249,6 +284,8 @@ struct count {
         uint64_t asked, parks, thaws, undone, stuck, plans, backfills, passes;
         uint64_t held, let_go, rehearsed, forgiven, changed, cleared;
         uint64_t bookings, booked, series, moved;
+        uint64_t would_end, warned, noticed, terms, strangers_killed, spared, strangers_ended, approved, stopped,
+                given_up;
         uint64_t blocked, failed, orders, kills;
         uint64_t restarts, power_cuts, restored_steps;
         uint64_t steps, ticks, inputs, actions, readings, checks;
@@ -307,6 +344,10 @@ struct trial {
         uint64_t last_lease_id;
         uint64_t next_action_id;
         uint64_t digest;
+        uint8_t enforce_mode; /* as the core said */
+        uint64_t enforce_mode_ms;
+        struct approval_said approvals[APPROVALS_MAX];
+        struct place_said places[PLACES_SEEN_MAX];
         struct input input; /* of this step: what its pointers point at may be gone */
         struct request sent;
         struct change sent_change;
@@ -392,6 +433,13 @@ void client_thawing(struct trial *t, uint32_t c, const struct lease *lease);
 void client_back_at_work(struct trial *t, uint32_t c, const struct lease *lease);
 void client_park_timer(struct trial *t, const struct timer *timer);
 
+/* ---- stranger.c ---- */
+
+void stranger_comes(struct trial *t, const struct event *e);
+void stranger_died(struct trial *t, uint32_t p);
+void stranger_returns(struct trial *t, uint32_t p);
+void stranger_call(struct trial *t, const struct event *e); /* an administrator says something about them */
+
 /* ---- hands.c ---- */
 
 void hands_take(struct trial *t, const struct action *a);
@@ -444,6 +492,11 @@ void check_thawing(struct trial *t, const struct action *a);
 void check_stuck(struct trial *t, const struct action *a);
 void check_plan_began(struct trial *t, const struct action *a);
 void check_stranger(struct trial *t, const struct action *a);
+void check_enforced(struct trial *t, const struct action *a); /* ACTION_STRANGER, ACTION_ENFORCE */
+void check_stranger_order(struct trial *t, const struct action *a);
+void check_signal_sent(struct trial *t, const struct action *a, uint32_t p); /* by the hands */
+void check_strangers_in_time(struct trial *t);
+void check_strangers_slept(struct trial *t, uint64_t ms);
 void check_restored(struct trial *t);
 void check_silent_tick(struct trial *t);
 void check_end(struct trial *t);
