@@ -54,6 +54,18 @@ static uint64_t booked_bytes(struct trial *t, uint32_t card, uint64_t at_ms)
         return sum;
 }
 
+/* Whoever has begun since the last look may be who has what is there, and not the driver. */
+static uint64_t there_is_bytes(const struct trial *t, uint32_t card)
+{
+        const struct card *at = &t->cards[card];
+
+        for (uint64_t id = 1; id <= t->last_lease_id; id++)
+                if (book_is_here(&t->books[id]) && t->books[id].device == card &&
+                    t->books[id].granted_ms >= at->said.taken_ms)
+                        return at->total_bytes;
+        return at->total_bytes - at->driver_bytes;
+}
+
 void check_beside_bookings(struct trial *t, const struct action *a, const struct book *later)
 {
         uint64_t end_ms = later->slot_ms != 0 ? t->now_ms + later->slot_ms : UINT64_MAX;
@@ -66,7 +78,7 @@ void check_beside_bookings(struct trial *t, const struct action *a, const struct
                 if (!is_booked_on(t, id, a->device) || end_ms <= begins_ms || b->due_ms + b->slot_ms <= t->now_ms)
                         continue;
                 uint64_t stays = stays_bytes(t, a->device, begins_ms), booked = booked_bytes(t, a->device, begins_ms);
-                uint64_t had = t->cards[a->device].total_bytes - t->cards[a->device].driver_bytes;
+                uint64_t had = there_is_bytes(t, a->device);
                 if (stays + booked + a->bytes > had)
                         trial_break(t,
                                     "booking: L%" PRIu64 " begins, would be there when L%" PRIu64
