@@ -55,7 +55,8 @@ void plan_set_need(struct world *w, struct plan *plan, uint64_t bytes)
         set_claim(w, plan, u64_min(plan_claimed_bytes(w, plan), bytes));
 }
 
-/* What @lease gave back since the last look goes from its reservation to the claim, in one step. */
+/* What @lease gave back since the last look goes from its reservation to the claim, in one step. What the list of processes
+ * lacks while the device still counts it (it is unattributed now) is not given back: one row may be missing from one look. */
 static void move_settled(struct world *w, struct plan *plan, struct lease *lease)
 {
         struct holder *h = world_holder_get(w, lease->holder);
@@ -63,7 +64,7 @@ static void move_settled(struct world *w, struct plan *plan, struct lease *lease
 
         if (!h || !holder_reading_is_known(h) || h->used_bytes >= k->used_bytes)
                 return;
-        uint64_t settled_bytes = k->used_bytes - h->used_bytes;
+        uint64_t settled_bytes = u64_sub0(k->used_bytes - h->used_bytes, device_unattributed_now(w, plan->device));
         uint64_t more_bytes =
                 u64_min(u64_sub0(settled_bytes, k->moved_bytes), u64_sub0(h->reserved_bytes, h->used_bytes));
         if (more_bytes == 0)
