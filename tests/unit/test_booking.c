@@ -56,6 +56,36 @@ static void D9_booking_is_passed_only_by_what_is_not_in_its_way(void **state)
         }
 }
 
+static void what_the_driver_keeps_is_nobodys_when_a_booking_begins(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                bool rows_unknown;
+                uint64_t mib;
+                bool starts;
+        } rows[] = {
+                { "processes are listed, it fits", false, 5 * 1024, true },
+                { "processes are listed, too much", false, 5 * 1024 + 1, false },
+                { "no processes are listed, it fits", true, 5 * 1024, true },
+                { "no processes are listed, too much", true, 5 * 1024 + 1, false },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                begin(&s, 0);
+                s.cards[0].hidden_bytes = GiB(1);
+                s.world->devices[0].driver_own_bytes = GiB(1);
+                s.cards[0].rows_unknown = rows[i].rows_unknown;
+                scene_look(&s);
+                (void) scene_request(&s, (struct ask){ .bytes = GiB(10) });
+                assert_waits(&s, book(&s, GiB(8), 7200, 3600));
+                uint64_t id = scene_request(&s, (struct ask){ .bytes = MiB(rows[i].mib) });
+                print_message("# %s\n", rows[i].name);
+                assert_state(&s, id, rows[i].starts ? LEASE_ACTIVE : LEASE_QUEUED);
+                scene_end(&s);
+        }
+}
+
 static void D9_who_is_in_its_way_is_head_behind_it_and_others_go_ahead_of_that(void **state)
 {
         (void) state;
@@ -352,6 +382,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(D9_booking_is_passed_only_by_what_is_not_in_its_way),
+                cmocka_unit_test(what_the_driver_keeps_is_nobodys_when_a_booking_begins),
                 cmocka_unit_test(D9_who_is_in_its_way_is_head_behind_it_and_others_go_ahead_of_that),
                 cmocka_unit_test(booking_is_there_at_its_time_and_what_ran_before_goes_for_it),
                 cmocka_unit_test(booking_that_can_never_be_met_is_refused_when_it_is_made),
