@@ -111,6 +111,7 @@ static void who_passes_the_head_of_one_card_does_not_jump_who_waits_for_another(
         uint64_t comes = scene_request(
                 &s, (struct ask){ .bytes = GiB(6), .priority = 2, .uid = CAROL, .uuid = scene_uuid(&s, first) });
         assert_waits(&s, comes);
+        assert_int_equal(s.answer.why.place, 2);
         assert_head_of(&s, blocks, first);
         scene_end(&s);
 }
