@@ -911,6 +911,46 @@ static void look_at(struct pass *p, struct entry *e)
                 stay_behind(p, e, nearest, &standings[nearest]);
 }
 
+/* On @devices it stands here, before others that are looked at now: it starts there, or nothing becomes of it yet. */
+static bool look_early(struct pass *p, struct entry *e, uint64_t devices)
+{
+        struct world *w = p->world;
+        struct pick picks[DEVICES_MAX];
+        struct standing standings[DEVICES_MAX];
+        size_t n_picks = 0;
+        uint64_t unread = 0;
+
+        if (e->held_since_ms != 0 || e->kind == ENTRY_BOOKING || (e->kind == ENTRY_THAW && !last_look_allows(p, e)))
+                return false;
+        follow_whole(p, e);
+        follow_share(p, e);
+        follow_need(p, e);
+        for (uint32_t d = 0; d < w->n_devices; d++) {
+                if (!(devices & (UINT64_C(1) << d)) || !lane_of(p, d)->usable)
+                        continue;
+                struct lane *lane = &p->lanes[d];
+                lane_keep_head(w, d, lane, e);
+                standings[d] = lane_stand(w, lane, e, ledger_room_for(p, e));
+                if (standings[d].starts)
+                        mind_bookings(p, e, d, &standings[d]);
+                if (!standings[d].starts)
+                        continue;
+                if (lane->fresh && !lane->pending)
+                        picks[n_picks++] = (struct pick){ .device = d, .free_bytes = standings[d].room_bytes };
+                else
+                        unread |= UINT64_C(1) << d;
+        }
+        if (n_picks != 0) {
+                uint32_t device = picks[pick_best_fit(picks, n_picks)].device;
+                start(p, e, device, &standings[device]);
+                return true;
+        }
+        bool others_wait;
+        if (unread != 0)
+                order_looks(p, e, unread, &others_wait);
+        return false;
+}
+
 static void say_claim(struct pass *p, uint32_t device, uint64_t bytes)
 {
         struct action *a = actions_add(p->world, p->out, ACTION_WAITING);
@@ -977,12 +1017,21 @@ static bool anyone_may_use_ledger(const struct world *w, const uint32_t *order, 
         return false;
 }
 
+static bool has_started(const struct early *early, uint32_t entry)
+{
+        for (uint32_t k = 0; k < early->n; k++)
+                if (early->of[k].entry == entry)
+                        return early->of[k].started;
+        return false;
+}
+
 void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer, bool by_time)
 {
         uint32_t order[ENTRIES_MAX];
+        struct early early;
 
         plans_advance(w, by_time, out);
-        uint32_t n = queue_order_now(w, order);
+        uint32_t n = queue_order_now(w, order, &early);
         if (n == 0)
                 return;
 
@@ -1002,12 +1051,16 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
                 p.lanes[e->head_device].old_head = e;
                 (void) lane_of(&p, e->head_device);
         }
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0, k = 0; i < n; i++) {
                 struct entry *e = &w->entries[order[i]];
                 if (!actions_have_room(out, 8))
                         return;
 
                 p.place = i + 1;
+                for (; k < early.n && early.of[k].at == i && actions_have_room(out, 8); k++)
+                        early.of[k].started = look_early(&p, &w->entries[early.of[k].entry], early.of[k].devices);
+                if (has_started(&early, order[i]))
+                        continue;
                 if (e->held_since_ms != 0) {
                         struct reason why = {
                                 .rule = RULE_ON_HOLD, .place = p.place, .n_waiting = n, .need_bytes = e->demand_bytes

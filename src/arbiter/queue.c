@@ -113,8 +113,9 @@ static uint64_t kept_devices(const struct world *w, const struct entry *head)
         return head->devices;
 }
 
-/* A head with a finite start moves before everything that does not pass it by base priority, and that it is in the way of. */
-static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
+/* A head with a finite start moves before everything that does not pass it by base priority, and that it is in the way of.
+ * @behind: by entry, the devices on which it stands behind such heads; NULL where nobody asks. */
+static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at, uint64_t *behind)
 {
         const struct entry *head = &w->entries[order[head_at]];
         uint64_t devices = kept_devices(w, head);
@@ -130,6 +131,8 @@ static void keep_head(const struct world *w, uint32_t *order, uint32_t head_at)
                 else
                         kept[n_kept++] = order[i];
         }
+        for (uint32_t i = 0; behind && i < n_kept; i++)
+                behind[kept[i]] |= devices;
         order[n_passing] = head_index;
         memcpy(&order[n_passing + 1], kept, n_kept * sizeof(kept[0]));
 }
@@ -172,12 +175,32 @@ static void put_in_order(const struct world *w, uint32_t *order, uint32_t n, str
                 order_many(w, order, n, memos);
 }
 
-static void keep_heads(const struct world *w, uint32_t *order, uint32_t n)
+static void keep_heads(const struct world *w, uint32_t *order, uint32_t n, uint64_t *behind)
 {
         for (uint32_t i = 1; i < n; i++) {
                 const struct entry *e = &w->entries[order[i]];
                 if (e->head_is_finite && e->held_since_ms == 0)
-                        keep_head(w, order, i);
+                        keep_head(w, order, i, behind);
+        }
+}
+
+/* Who stands behind a head by that alone has its own place on the devices that have nothing to do with it. */
+static __attribute__((noinline)) void find_early(const struct world *w, const uint32_t *order, uint32_t n,
+                                                 const uint64_t *behind, struct early *ret)
+{
+        uint32_t by_right[ENTRIES_MAX]; /* by entry */
+
+        ret->n = 0;
+        for (uint32_t i = 0; i < n; i++)
+                by_right[w->line.entries[i]] = i;
+        for (uint32_t i = 0; i < n && ret->n < EARLY_MAX; i++) {
+                uint32_t entry = w->line.entries[i], at = 0;
+                uint64_t devices = w->entries[entry].devices & ~behind[entry];
+                if (behind[entry] == 0 || devices == 0)
+                        continue;
+                while (by_right[order[at]] < i)
+                        at++;
+                ret->of[ret->n++] = (struct early_look){ .entry = entry, .at = at, .devices = devices };
         }
 }
 
@@ -189,17 +212,42 @@ uint32_t queue_order(const struct world *w, uint32_t order[ENTRIES_MAX])
                 if (w->entries[i].kind != ENTRY_NONE)
                         order[n++] = i;
         put_in_order(w, order, n, NULL);
-        keep_heads(w, order, n);
+        keep_heads(w, order, n, NULL);
         return n;
 }
 
-uint32_t queue_order_now(struct world *w, uint32_t order[ENTRIES_MAX])
+static bool has_kept_heads(const struct world *w, const uint32_t *order, uint32_t n)
+{
+        for (uint32_t i = 1; i < n; i++)
+                if (w->entries[order[i]].head_is_finite)
+                        return true;
+        return false;
+}
+
+static __attribute__((noinline)) void keep_heads_and_rights(const struct world *w, uint32_t *order, uint32_t n,
+                                                            struct early *ret)
+{
+        uint64_t behind[ENTRIES_MAX];
+
+        for (uint32_t i = 0; i < n; i++)
+                behind[order[i]] = 0;
+        keep_heads(w, order, n, behind);
+        for (uint32_t i = 0; i < n; i++)
+                if (w->entries[order[i]].devices & ~behind[order[i]] && behind[order[i]] != 0) {
+                        find_early(w, order, n, behind, ret);
+                        return;
+                }
+}
+
+uint32_t queue_order_now(struct world *w, uint32_t order[ENTRIES_MAX], struct early *ret_early)
 {
         uint32_t n = w->line.n;
 
+        ret_early->n = 0;
         put_in_order(w, w->line.entries, n, w);
         memcpy(order, w->line.entries, n * sizeof(order[0]));
-        keep_heads(w, order, n);
+        if (has_kept_heads(w, order, n))
+                keep_heads_and_rights(w, order, n, ret_early);
         return n;
 }
 

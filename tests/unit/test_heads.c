@@ -137,6 +137,28 @@ static void who_passes_the_head_of_one_card_does_not_jump_the_head_of_another(vo
         scene_end(&s);
 }
 
+/* It may go to both, and stands behind the head of the second; on the first that is no reason to let a younger one go ahead. */
+static void who_stands_behind_the_head_of_one_card_keeps_its_place_on_another(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t first = scene_device(&s, GiB(24)), second = scene_device(&s, GiB(8));
+        uint64_t leaves = scene_request(&s, (struct ask){ .bytes = GiB(20), .uuid = scene_uuid(&s, first) });
+        uint64_t old = scene_request(&s, (struct ask){ .bytes = GiB(14), .uid = ALICE });
+        scene_tick_to_s(&s, 3700); /* it has blocked as long as it may, and stepped aside */
+        assert_no_head(&s, old);
+        uint64_t young = scene_request(&s, (struct ask){ .bytes = GiB(14), .uid = BOB, .uuid = scene_uuid(&s, first) });
+        (void) scene_request(&s, (struct ask){ .bytes = GiB(6), .slot_s = 6000, .uuid = scene_uuid(&s, second) });
+        uint64_t head =
+                scene_request(&s, (struct ask){ .bytes = GiB(7), .uid = CAROL, .uuid = scene_uuid(&s, second) });
+        assert_head_of(&s, head, second);
+        scene_release(&s, leaves);
+        assert_runs(&s, old);
+        assert_waits(&s, young);
+        scene_end(&s);
+}
+
 /* Memory is being taken back for it on the second card: that is no place before those who wait for the first. */
 static void plan_on_one_card_is_no_right_to_jump_who_waits_for_another(void **state)
 {
@@ -695,6 +717,7 @@ int main(void)
                 cmocka_unit_test(head_moves_to_the_card_where_it_can_start_sooner),
                 cmocka_unit_test(who_passes_the_head_of_one_card_does_not_jump_who_waits_for_another),
                 cmocka_unit_test(who_passes_the_head_of_one_card_does_not_jump_the_head_of_another),
+                cmocka_unit_test(who_stands_behind_the_head_of_one_card_keeps_its_place_on_another),
                 cmocka_unit_test(plan_on_one_card_is_no_right_to_jump_who_waits_for_another),
                 cmocka_unit_test(heads_of_two_cards_stay_where_they_are_while_only_time_passes),
                 cmocka_unit_test(card_that_cannot_be_read_keeps_nobody_from_another),
