@@ -26,7 +26,7 @@ static bool is_unit_or_container(const char *path)
 
 /* Its own process, or an administrator's anybody's: the lease is that user's then. */
 static int find_target(struct conn *c, const struct lease_ask *ask, struct request *request, bool *ret_heard,
-                       struct problem *p)
+                       const char **ret_unmanaged, struct problem *p)
 {
         static struct eyes_process facts; /* 8 KiB */
         const struct peer_rules *rules = &c->server->options.rules;
@@ -62,6 +62,9 @@ static int find_target(struct conn *c, const struct lease_ask *ask, struct reque
                                            "that was started there; adopt the process alone",
                                            ask->adopt_pid);
                 request->binding.cgroup_id = facts.cgroup_id;
+                bool admin = c->peer.is_admin && !c->peer.in_container;
+                (void) c->server->host.manager_of(c->server->host.ctx, facts.cgroup_path, facts.uid, admin,
+                                                  &request->binding.manager, ret_unmanaged);
         }
         uint32_t asker = c->peer.identity.pid; /* 0: by TCP, nobody the kernel knows */
         *ret_heard = asker != 0 && (facts.pid == asker || facts.ppid == asker);
@@ -93,7 +96,9 @@ void ask_adopt(struct conn *c)
         }
         memcpy(ask.request.consumer, consumer, sizeof(consumer)); /* the program's, not the caller's */
         bool heard = false;
-        if (find_target(c, &ask, &ask.request, &heard, &p) < 0 || ask_check_ways(c, &ask.request, heard, &p) < 0) {
+        const char *unmanaged = NULL;
+        if (find_target(c, &ask, &ask.request, &heard, &unmanaged, &p) < 0 ||
+            ask_check_ways(c, &ask.request, heard, unmanaged, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }

@@ -59,9 +59,11 @@ static bool only_mig(const struct world *w, const struct request *request)
         return w->n_devices > 0;
 }
 
-int ask_check_ways(struct conn *c, const struct request *request, bool heard, struct problem *p)
+int ask_check_ways(struct conn *c, const struct request *request, bool heard, const char *unmanaged, struct problem *p)
 {
-        struct unfit_facts facts = { .only_mig = only_mig(route_world(c), request), .heard = heard };
+        struct unfit_facts facts = { .only_mig = only_mig(route_world(c), request),
+                                     .unmanaged = unmanaged,
+                                     .heard = heard };
         struct unfit unfit;
 
         if (!unfit_find(request, &facts, &unfit))
@@ -80,7 +82,7 @@ void ask_lease(struct conn *c)
                 conn_reply_problem(c, &p, NULL);
                 return;
         }
-        if (ask_fill_request(c, &ask.request, &p) < 0 || ask_check_ways(c, &ask.request, true, &p) < 0) {
+        if (ask_fill_request(c, &ask.request, &p) < 0 || ask_check_ways(c, &ask.request, true, NULL, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;
         }

@@ -43,6 +43,8 @@ struct api_health {
         uint32_t gate_leases;         /* how many may pass */
         uint64_t gate_refused;        /* opens, since its keeper began */
         uint32_t gate_last_uid;       /* whose the last of them was */
+        const char *units_words;      /* NULL: units can be stopped and started; or why not */
+        const char *sleep_words;      /* NULL: sleep and shutdown wait for us; or why not */
 };
 
 /* One journalled action. */
@@ -122,6 +124,9 @@ struct api_host {
          * "user alice", "group ml". */
         uint32_t (*quota_row)(void *ctx, uint32_t uid, const uint32_t *gids, size_t n_gids);
         const char *(*quota_name)(void *ctx, uint32_t row);
+        /* Who runs what is in this cgroup and would stop it for @uid: a unit, a container. False: nobody, *ret_why says how so. */
+        bool (*manager_of)(void *ctx, const char *cgroup_path, uint32_t uid, bool is_admin, struct manager *ret,
+                           const char **ret_why);
         /* The configuration: what each key says (a new reference, NULL without memory), and reading it again, all of it or
          * nothing (negative errno with words: file and line). */
         json_t *(*config_json)(void *ctx);

@@ -69,12 +69,13 @@ void look_status(struct conn *c)
         conn_view(c, &v);
         host->health(host->ctx, &h);
         json_t *object =
-                json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "started",
+                json_pack("{s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "started",
                           view_wall_time(h.started_wall_ms), "config_error", view_text_or_null(h.config_error), "hands",
-                          h.hands, "hands_words", view_text_or_null(h.hands_words), "read_only_reason",
-                          view_text_or_null(h.read_only_reason), "devices", view_devices(&v), "leases", view_leases(&v),
-                          "queue", view_queue(&v), "strangers", view_strangers(&v), "ledger", view_ledger(&v), "host",
-                          view_host(&v), "gate", view_gate(&h));
+                          h.hands, "hands_words", view_text_or_null(h.hands_words), "units_words",
+                          view_text_or_null(h.units_words), "sleep_words", view_text_or_null(h.sleep_words),
+                          "read_only_reason", view_text_or_null(h.read_only_reason), "devices", view_devices(&v),
+                          "leases", view_leases(&v), "queue", view_queue(&v), "strangers", view_strangers(&v), "ledger",
+                          view_ledger(&v), "host", view_host(&v), "gate", view_gate(&h));
         if (object)
                 add_health(c, object);
         conn_reply(c, MHD_HTTP_OK, object);

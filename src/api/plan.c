@@ -88,7 +88,7 @@ void plan_lease(struct conn *c)
         bool age_known;
 
         if (plan_json_parse(strbuf_text(&c->body), c->body.len, &ask, &p) < 0 ||
-            ask_fill_request(c, &ask.request, &p) < 0 || ask_check_ways(c, &ask.request, true, &p) < 0 ||
+            ask_fill_request(c, &ask.request, &p) < 0 || ask_check_ways(c, &ask.request, true, NULL, &p) < 0 ||
             peer_may_have_priority(&c->peer, ask.request.priority, &p) < 0) {
                 conn_reply_problem(c, &p, NULL);
                 return;

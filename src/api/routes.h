@@ -72,8 +72,8 @@ void story_reply_gone(struct conn *c);
 /* ---- ask.c ---- */
 /* What of a request comes from who asks, and what a text in it stands for. -1 with the problem. */
 int ask_fill_request(struct conn *c, struct request *request, struct problem *p);
-/* Is every way out that is named one that its program can survive? @heard: struct unfit_facts. -1 with the problem. */
-int ask_check_ways(struct conn *c, const struct request *request, bool heard, struct problem *p);
+/* Is every way out that is named one that its program can survive? @heard, @unmanaged: struct unfit_facts. -1 with the problem. */
+int ask_check_ways(struct conn *c, const struct request *request, bool heard, const char *unmanaged, struct problem *p);
 void ask_lease(struct conn *c);
 void ask_activate(struct conn *c);
 void ask_renew(struct conn *c);

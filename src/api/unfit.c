@@ -23,10 +23,12 @@ bool unfit_find(const struct request *r, const struct unfit_facts *facts, struct
         if (has(r, WAY_OUT_CHECKPOINT) && facts->only_mig)
                 return is_unfit(ret, WAY_OUT_CHECKPOINT, "on a MIG instance nothing can be checkpointed",
                                 "name another way out, or another device");
-        if (restarts && r->adopt)
+        if (restarts && r->adopt && !binding_is_managed(&r->binding))
                 return is_unfit(ret, WAY_OUT_RESTART,
-                                "it was started by somebody else, and nobody could start it again",
-                                "name another way out, or start it with `lessor run`");
+                                facts->unmanaged ? facts->unmanaged
+                                                 : "it was started by somebody else, and nobody could start it again",
+                                "name another way out, adopt its unit or container as a whole (`lessor adopt --unit`, "
+                                "`--container`), or start it with `lessor run`");
         if (restarts && r->binding.kind == BINDING_CONNECTION)
                 return is_unfit(
                         ret, WAY_OUT_RESTART,

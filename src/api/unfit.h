@@ -16,7 +16,9 @@ struct unfit {
 /* What is known of the request beside its fields. */
 struct unfit_facts {
         bool only_mig; /* every device that it may be on is a MIG instance */
-        bool heard;    /* adopt: who asks is the process itself or its parent, so that what it is told is heard */
+        const char *
+                unmanaged; /* adopt: why neither a service manager nor an engine would stop it for us; NULL = one would */
+        bool heard;        /* adopt: who asks is the process itself or its parent, so that what it is told is heard */
 };
 
 /* False: all that is named is fit. */

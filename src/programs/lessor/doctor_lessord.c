@@ -117,6 +117,26 @@ static void check_hands(struct doctor *d, const json_t *status)
                             "away, so nothing is ended: %s", d->hands_words);
 }
 
+static void check_managers(struct doctor *d, const json_t *status)
+{
+        char text[FIELD_MAX];
+
+        if (json_is_string(json_object_get(status, "units_words"))) {
+                (void) show_field(status, "units_words", "", text, sizeof(text));
+                doctor_addf(d, "units", FINDING_FACT, "lessord(8), UNITS AND CONTAINERS",
+                            "adopted units cannot be stopped and started: %s", text);
+        } else if (json_object_get(status, "units_words")) {
+                doctor_add(d, "units", FINDING_OK, "adopted units can be stopped and started", "");
+        }
+        if (json_is_string(json_object_get(status, "sleep_words"))) {
+                (void) show_field(status, "sleep_words", "", text, sizeof(text));
+                doctor_addf(d, "sleep", FINDING_FACT, "lessord(8), SLEEP AND SHUTDOWN",
+                            "sleep and shutdown do not wait for what is half way: %s", text);
+        } else if (json_object_get(status, "sleep_words")) {
+                doctor_add(d, "sleep", FINDING_OK, "sleep and shutdown wait for what is half way", "");
+        }
+}
+
 static void check_gate(struct doctor *d, const json_t *status)
 {
         const json_t *gate = json_object_get(status, "gate");
@@ -267,6 +287,7 @@ void doctor_lessord(struct doctor *d)
                 check_books(d, answer.body);
                 check_hands(d, answer.body);
                 check_gate(d, answer.body);
+                check_managers(d, answer.body);
                 check_parking(d, answer.body);
                 client_answer_fini(&answer);
                 check_memory(d, &client);

@@ -31,6 +31,7 @@ enum kind {
 #define DOOR_TEXT(field) KIND_TEXT, AT(doors.field), 0, sizeof(((struct conf *) 0)->doors.field)
 
 static const char *const off_on[] = { "off", "on" };
+static const char *const auto_off[] = { "auto", "off" };                     /* enum conf_units */
 static const char *const enforce_modes[] = { "observe", "warn", "enforce" }; /* enum enforce_mode */
 static const char *const auto_off_on[] = { "auto", "off", "on" };            /* enum conf_checkpoint */
 
@@ -94,6 +95,12 @@ static const struct key {
           "how often a lease may be parked and come back" },
         { "strikes", KIND_COUNT32, AT(core.strikes_max), 1, STRIKES_MAX,
           "failures in a row, after which a way out is not used any more" },
+        { "units", KIND_WORD8, AT(units), WORDS(auto_off),
+          "adopted units are stopped and started by their service manager (D-Bus): auto, off", auto_off },
+        { "sleep_waits", KIND_WORD8, AT(sleep_waits), WORDS(auto_off),
+          "sleep and shutdown wait until what is half way has arrived (logind): auto, off", auto_off },
+        { "sleep_thaws", KIND_WORD8, AT(sleep_thaws), WORDS(off_on),
+          "what is parked and fits comes back before the machine sleeps: off, on", off_on },
         { "hold_in_place", KIND_WORD8, AT(core.hold_in_place), WORDS(off_on),
           "fillers stand still while somebody more important is busy beside them", off_on },
         { "hold_after", KIND_SPAN, AT(core.hold_after_ms), 0, 3600000, "and go on so long after that" },
@@ -466,6 +473,7 @@ static bool is_set_up_once(const struct key *key)
 {
         return (key->kind == KIND_TEXT && strcmp(key->name, "engine_socket") != 0 &&
                 strcmp(key->name, "warn_hook") != 0) ||
+               strcmp(key->name, "units") == 0 || strcmp(key->name, "sleep_waits") == 0 ||
                strcmp(key->name, "eyes_deadline") == 0 || strcmp(key->name, "keep_events") == 0;
 }
 

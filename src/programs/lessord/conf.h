@@ -39,6 +39,9 @@ enum conf_checkpoint {
         CONF_CHECKPOINT_ON, /* also with a driver that is too old, unknown, or known to be broken */
 };
 
+/* Whether units are stopped and started by D-Bus; and whether sleep and shutdown wait for us. */
+enum conf_units { CONF_UNITS_AUTO, /* where there is a bus */ CONF_UNITS_OFF };
+
 struct conf {
         struct config core;
         struct conf_sections sections;
@@ -51,6 +54,9 @@ struct conf {
         uint64_t wsl_margin_bytes;     /* core.kept_free_bytes where the kernel is WSL's (F33) */
         uint32_t keep_events;          /* in the journal */
         uint8_t checkpoint;            /* enum conf_checkpoint */
+        uint8_t units;                 /* enum conf_units */
+        uint8_t sleep_waits;           /* enum conf_units */
+        uint8_t sleep_thaws;           /* 1: what is parked and fits comes back before the machine sleeps */
         bool warn_terminals;           /* owners of strangers are told on their terminals */
         char warn_hook[CONF_PATH_MAX]; /* and by this program with its arguments; "" = none */
         uint64_t eyes_deadline_ms;     /* no answer for so long: the driver hangs */

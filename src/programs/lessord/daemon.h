@@ -21,6 +21,7 @@
 #include "programs/lessord/hands.h"
 #include "programs/lessord/inputs.h"
 #include "programs/lessord/looks.h"
+#include "programs/lessord/managers.h"
 #include "programs/lessord/owners.h"
 #include "programs/lessord/parked_watch.h"
 #include "programs/lessord/paths.h"
@@ -72,6 +73,7 @@ struct daemon {
         struct looks looks;
         struct warn warn;
         struct finish finish;
+        struct managers managers;
         struct bookings bookings;
         struct told told;
         struct audits audits;

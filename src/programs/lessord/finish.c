@@ -33,7 +33,7 @@ static bool is_half_way(const struct lease *lease)
         return false;
 }
 
-static uint32_t n_half_way(const struct world *w)
+uint32_t finish_half_way(const struct world *w)
 {
         uint32_t n = 0;
 
@@ -69,13 +69,13 @@ static void on_over(uv_timer_t *timer)
 {
         struct daemon *d = timer->data;
 
-        log_warning("event=stopping-anyway half_way=%u after_ms=%d", n_half_way(d->world), FINISH_MOST_MS);
+        log_warning("event=stopping-anyway half_way=%u after_ms=%d", finish_half_way(d->world), FINISH_MOST_MS);
         stop(d);
 }
 
 void finish_begin(struct daemon *d, int signal)
 {
-        uint32_t n = d->world && !d->store_failed ? n_half_way(d->world) : 0;
+        uint32_t n = d->world && !d->store_failed ? finish_half_way(d->world) : 0;
         char words[64];
 
         log_info("event=stopping signal=%d half_way=%u", signal, n);
@@ -93,6 +93,6 @@ void finish_begin(struct daemon *d, int signal)
 
 void finish_look(struct daemon *d)
 {
-        if (d->finish.begun && !d->stopping && !d->store_failed && n_half_way(d->world) == 0)
+        if (d->finish.begun && !d->stopping && !d->store_failed && finish_half_way(d->world) == 0)
                 stop(d);
 }

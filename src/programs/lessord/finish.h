@@ -5,9 +5,11 @@
  * log says so: the next lessord goes on with it, and `lessor rescue` brings it back without one.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <uv.h>
 
 struct daemon;
+struct world;
 
 enum { FINISH_MOST_MS = 75000 }; /* less than the 90 s that systemd gives by itself */
 
@@ -18,5 +20,7 @@ struct finish {
 
 /* A signal to stop; the second one hurries. */
 void finish_begin(struct daemon *d, int signal);
+/* How many leases are half way off their device, or back. */
+uint32_t finish_half_way(const struct world *world);
 /* After a turn: has everything arrived? */
 void finish_look(struct daemon *d);

@@ -72,6 +72,9 @@ static void api_health(void *ctx, struct api_health *ret)
                 ret->gate_refused = gate.refused;
                 ret->gate_last_uid = gate.last_uid;
         }
+        const char *units = managers_units_words(d), *sleep = managers_sleep_words(d);
+        ret->units_words = units[0] ? units : NULL;
+        ret->sleep_words = sleep[0] ? sleep : NULL;
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
         ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);
 }
@@ -157,6 +160,12 @@ static bool api_plan(void *ctx, const struct request *request, struct api_planne
         return plan_request(d->world, daemon_now_ms(d), request, ret);
 }
 
+static bool api_manager_of(void *ctx, const char *cgroup_path, uint32_t uid, bool is_admin, struct manager *ret,
+                           const char **ret_why)
+{
+        return managers_find(ctx, cgroup_path, uid, is_admin, ret, ret_why);
+}
+
 struct api_host host_for_api(struct daemon *d)
 {
         return (struct api_host){
@@ -177,6 +186,7 @@ struct api_host host_for_api(struct daemon *d)
                 .quota_name = host_quota_name,
                 .config_json = host_config_json,
                 .reload = host_reload,
+                .manager_of = api_manager_of,
         };
 }
 

@@ -290,6 +290,7 @@ static int start(struct daemon *d, struct error *err)
         looks_start(d);
         facts_start(d);
         gate_start(d);
+        managers_start(d);
         log_info("event=started journal=%s restored=%d leases=%u records=%llu", d->paths.journal, !restored.fresh,
                  d->world->n_leases, (unsigned long long) restored.n_records);
         tell_what_changed(d, &restored);
@@ -321,6 +322,7 @@ static void close_daemon(struct daemon *d)
         owners_close(&d->roots);
         parked_watch_close(&d->parked);
         facts_stop(d);
+        managers_stop(d);
         looks_stop(d);
         warn_stop(d);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)

@@ -146,6 +146,13 @@ static bool row_is_watched(const struct owners *o, const struct world *world, ui
                !l->owner_gone && l->state != LEASE_DRAINING;
 }
 
+static struct identity who_is_watched(const struct owners *o, const struct world *world, uint32_t row)
+{
+        const struct binding *binding = &world->leases[row].binding;
+
+        return o->role == ROOTS_OF_LEASES ? binding->root : binding->owner;
+}
+
 static void forget_row(struct owners *o, uint32_t row)
 {
         struct owner_watch *w = o->watch[row];
@@ -159,8 +166,7 @@ static void forget_row(struct owners *o, uint32_t row)
 static void watch_row(struct owners *o, const struct world *world, uint32_t row, enum end_reason end)
 {
         uint64_t id = world->lease_ids[row];
-        const struct binding *binding = &world->leases[row].binding;
-        struct identity who = o->role == ROOTS_OF_LEASES ? binding->root : binding->owner;
+        struct identity who = who_is_watched(o, world, row);
         struct owner_watch *w = find(o, who);
         int state = 0;
 
@@ -175,6 +181,7 @@ static void watch_row(struct owners *o, const struct world *world, uint32_t row,
         }
         o->lease_id[row] = id;
         o->watch[row] = w;
+        o->who[row] = who;
         if (w)
                 w->n_leases++;
         if (!w || w->gone)
@@ -188,7 +195,8 @@ void owners_sync(struct owners *o, const struct world *world, enum end_reason en
         o->incomplete = false;
         for (uint32_t row = 0; row < n; row++) {
                 bool wanted = row_is_watched(o, world, row);
-                if (o->lease_id[row] != 0 && (!wanted || o->lease_id[row] != world->lease_ids[row]))
+                if (o->lease_id[row] != 0 && (!wanted || o->lease_id[row] != world->lease_ids[row] ||
+                                              !identity_equal(o->who[row], who_is_watched(o, world, row))))
                         forget_row(o, row);
         }
         o->n_rows = world->n_leases;

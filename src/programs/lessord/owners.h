@@ -31,6 +31,7 @@ struct owners {
         bool incomplete;               /* descriptors or memory ran out: some are not watched yet, sync again */
         uint64_t lease_id[LEASES_MAX]; /* by row of the world's lease table */
         struct owner_watch *watch[LEASES_MAX];
+        struct identity who[LEASES_MAX]; /* it may be another one from some moment on */
 };
 
 void owners_init(struct owners *o, enum owners_role role, uv_loop_t *loop, const struct process_source *processes,

@@ -235,6 +235,9 @@ static void log_action(const struct action *a)
         if (a->kind == ACTION_HAND)
                 log_line(level, "event=%s id=%" PRIu64 " lease=%s verb=%s pid=%u rule=%s uid=%u device=%d", kind, a->id,
                          lease, hand_verb_name((enum hand_verb) a->hand), a->process.pid, rule, a->uid, device);
+        else if (a->kind == ACTION_MANAGER)
+                log_line(level, "event=%s id=%" PRIu64 " lease=%s verb=%s rule=%s uid=%u device=%d", kind, a->id, lease,
+                         manager_verb_name((enum manager_verb) a->manage), rule, a->uid, device);
         else if (a->lease_id != 0 || a->kind == ACTION_REFUSED)
                 log_line(level,
                          "event=%s id=%" PRIu64 " lease=%s rule=%s end=%s uid=%u priority=%u bytes=%" PRIu64
@@ -272,6 +275,8 @@ static void act(struct daemon *d)
                 log_action(a);
                 if (a->kind == ACTION_HAND)
                         hands_act(d, a);
+                else if (a->kind == ACTION_MANAGER)
+                        managers_act(d, a);
                 warn_act(d, a);
                 told_action(&d->told, d->world, a);
                 leases_changed = leases_changed || a->lease_id != 0;
