@@ -96,15 +96,16 @@ def test_program_that_was_deleted_is_said_to_be(place):
 
 
 def test_script_of_an_interpreter_is_named(place):
-    script = os.path.join(place.dir, "train.py")
-    with open(script, "w", encoding="ascii") as file:
-        file.write("import ctypes, signal\ncuda = ctypes.CDLL('libcuda.so.1')\nassert cuda.cuInit(0) == 0\n"
-                   "context = ctypes.c_void_p()\nassert cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0) == 0\n"
-                   "memory = ctypes.c_uint64()\nassert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(1 << 30)) == 0\nsignal.pause()\n")
-    _, pid = stranger(place, [sys.executable, script, "--epochs", "3"])
+    """A program that is called like an interpreter, and a file that its first word names."""
+    program = shutil.copy(SIMGPU, os.path.join(place.dir, "python3"))
+    script = os.path.join(place.dir, "hog")
+    with open(script, "w", encoding="ascii"):
+        pass
+    _, pid = stranger(place, [program, "hog", "--alloc", "1G"], cwd=place.dir)
     facts = audited(place, pid)["facts"]
-    assert facts["script"] == {"path": script, "is_module": False, "dev": os.stat(script).st_dev, "inode": os.stat(script).st_ino}, facts
-    assert facts["command"][1:] == [script, "--epochs", "3"]
+    assert facts["script"] == {"path": "hog", "is_module": False, "dev": os.stat(script).st_dev, "inode": os.stat(script).st_ino}, facts
+    assert facts["command"] == [program, "hog", "--alloc", "1G"]
+    assert "  script    hog\n" in lessor(place, "audit", str(pid)).stdout
 
 
 def test_S16_secret_on_a_command_line_is_nowhere_on_the_disk(place):
