@@ -141,9 +141,12 @@ void lineage_fork(struct lineage *l, uint32_t parent, uint32_t child, uint64_t a
                 return;
         if (node && node->who.from_ticks > at_ticks)
                 return; /* told late: the number is another one's already */
-        bool scanned = node && !node->gone && started_just_before(&node->who, at_ticks);
-        if (node && !node->gone && !scanned)
-                set_gone(l, node, node->who.from_ticks); /* its end was not told */
+        bool scanned = node && !node->gone && !node->told && started_just_before(&node->who, at_ticks);
+        unsigned n_owed = 0;
+        if (node && !node->gone && !scanned) {
+                n_owed = node->n_owed + 1U; /* its end is told after this, or was lost: then a scan follows */
+                set_gone(l, node, node->who.from_ticks);
+        }
 
         /* Ended, by what was told: its first thread is, and another one forks. The number was given to nobody since. */
         struct lineage_node *from = newest_of(l, parent);
@@ -153,6 +156,10 @@ void lineage_fork(struct lineage *l, uint32_t parent, uint32_t child, uint64_t a
                 shorten(l, from);
         if (!scanned)
                 node = add_node(l, (struct lineage_who){ child, at_ticks - slack, slack });
+        if (node) {
+                node->told = true;
+                node->n_owed = (uint8_t) (scanned ? node->n_owed : n_owed < UINT8_MAX ? n_owed : UINT8_MAX);
+        }
         if (node)
                 link_to(l, node, from, LINEAGE_EVENT);
 }
@@ -161,7 +168,11 @@ void lineage_exit(struct lineage *l, uint32_t pid, uint64_t at_ticks)
 {
         struct lineage_node *node = newest_of(l, pid);
 
-        if (node && !node->gone && node->who.from_ticks <= at_ticks)
+        if (!node || node->gone || node->who.from_ticks > at_ticks)
+                return;
+        if (node->n_owed > 0)
+                node->n_owed--;
+        else
                 set_gone(l, node, at_ticks);
 }
 
@@ -194,8 +205,10 @@ void lineage_scan_begin(struct lineage *l, uint64_t now_ticks)
 {
         l->gap_ticks = now_ticks;
         l->scanning = true;
-        for (uint32_t i = 0; i < l->n_used; i++)
+        for (uint32_t i = 0; i < l->n_used; i++) {
                 l->nodes[i].seen = false;
+                l->nodes[i].n_owed = 0;
+        }
 }
 
 void lineage_scan_end(struct lineage *l)

@@ -13,6 +13,8 @@
  *              is given to nobody else while anybody lives in it
  *   ACCOUNTED  the record of one that ended names its parent at the end. Of an orphan that is an ancestor all the same, or init
  *
+ * The kernel tells of an end a moment late: the number may be somebody else's by then, and his fork be told before.
+ *
  * A number alone is nobody: each process is (pid, when it started), where that is known from a moment to another. Numbers are
  * given out again, and seconds are long, so wherever two processes could be meant there is no step. The memory forgets who has
  * ended and left nobody behind, so it grows with who lives; a full one learns nothing new.
@@ -66,6 +68,8 @@ struct lineage_node {
         uint8_t link;           /* enum lineage_link, of @parent */
         bool seen;              /* since lineage_scan_begin() */
         bool gone;
+        bool told;           /* its fork was */
+        uint8_t n_owed;      /* ends that are still to be told, of those who had its number before */
         uint64_t gone_ticks; /* it lived until then at least */
 };
 

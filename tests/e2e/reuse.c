@@ -33,10 +33,11 @@ static struct {
         uint32_t taken;                        /* the one that the taker has: the parent's or the middle's */
         int go[N_ROLES][2];                    /* a byte: end */
         int ready[2];                          /* a byte: this role lives, and waits */
+        bool session[N_ROLES];                 /* it begins one */
         struct eyes_ancestor true_of[N_ROLES]; /* who they are; pid 0 = not in this round */
         struct eyes_ancestor above[ABOVE_MAX]; /* this program and its own ancestors */
         size_t n_above;
-        uint64_t n_rounds, n_steps, n_wrong, n_taken, n_middle, n_parent;
+        uint64_t n_rounds, n_steps, n_wrong, n_middle, n_parent;
         uint32_t seed;
 } t;
 static struct descent descent;
@@ -54,8 +55,8 @@ static uint32_t some(uint32_t n)
         return (t.seed >> 8) % n;
 }
 
-/* As fork(2), with that number. The number of one that just ended may be taken for some moments. */
-static pid_t fork_as(uint32_t pid, bool may_be_taken)
+/* As fork(2), with that number. The number of one that just ended is taken for some moments. */
+static pid_t fork_as(uint32_t pid)
 {
         pid_t tid = (pid_t) pid;
         struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uint64_t) (uintptr_t) &tid, .set_tid_size = 1 };
@@ -64,9 +65,9 @@ static pid_t fork_as(uint32_t pid, bool may_be_taken)
 
         do {
                 r = syscall(SYS_clone3, &args, sizeof(args));
-                if (r < 0 && errno == EEXIST && !may_be_taken)
+                if (r < 0 && errno == EEXIST)
                         (void) sched_yield();
-        } while (r < 0 && errno == EEXIST && !may_be_taken && clock_now_ms() < give_up_ms);
+        } while (r < 0 && errno == EEXIST && clock_now_ms() < give_up_ms);
         return (pid_t) r;
 }
 
@@ -79,35 +80,40 @@ static _Noreturn void wait_for_the_end(int role)
         _exit(0);
 }
 
-static _Noreturn void live(int role, bool new_session)
+static _Noreturn void live(int role)
 {
         for (bool made = true; made;) {
-                if (new_session)
+                if (t.session[role])
                         (void) setsid();
                 if (role == WORKER || role == TAKER)
                         break;
-                int child = role == OTHER ? TAKER : role + 1;
-                pid_t r = fork_as(role == OTHER ? t.taken : t.pid[child], role == OTHER);
-                if (r < 0 && role == OTHER) { /* a session has that number still */
-                        char byte = 0;
-                        (void) !write(t.ready[1], &byte, 1);
-                } else if (r < 0) {
+                int child = role + 1;
+                pid_t r = fork_as(child == TAKER ? t.taken : t.pid[child]);
+                if (r < 0)
                         die(1, "clone3");
-                }
                 made = r == 0;
-                new_session = made && role != OTHER && some(2) == 0;
                 role = made ? child : role;
         }
         wait_for_the_end(role);
 }
 
-static void begin(int role, bool new_session)
+static void begin(int role)
 {
-        pid_t r = fork_as(t.pid[role], false);
+        pid_t r = fork_as(t.pid[role]);
         if (r == 0)
-                live(role, new_session);
+                live(role);
         if (r < 0)
                 die(errno == EPERM || errno == EINVAL || errno == ENOSYS ? EXIT_SKIP : 1, "clone3 with set_tid");
+}
+
+/* Who begins a session, and whose number is given out again: that of a session is not, while somebody lives in it. */
+static void choose(void)
+{
+        for (int role = PARENT; role <= WORKER; role++)
+                t.session[role] = some(2) == 0;
+        bool middle = !t.session[MIDDLE] || t.session[WORKER];
+        bool parent = !t.session[PARENT] || t.session[MIDDLE] || t.session[WORKER];
+        t.taken = t.pid[middle && (!parent || some(2)) ? MIDDLE : PARENT];
 }
 
 static void await_ready(int n)
@@ -170,16 +176,24 @@ static void check(int role, const int *roles, size_t n_roles)
                 t.n_steps++;
                 t.n_wrong += !right;
                 if (!right)
-                        (void) fprintf(stderr, "round %llu: %u is no ancestor of %u (step %u, link %u)\n",
-                                       (unsigned long long) t.n_rounds, said->pid, facts.pid, i, said->link);
+                        (void) fprintf(stderr,
+                                       "round %llu: pid %u, started %llu (+%u), is no ancestor of %u (step %u, link "
+                                       "%u; parent %u/%llu "
+                                       "middle %u/%llu worker %u/%llu other %u/%llu)\n",
+                                       (unsigned long long) t.n_rounds, said->pid,
+                                       (unsigned long long) said->start_ticks, said->slack_ticks, facts.pid, i,
+                                       said->link, t.true_of[0].pid, (unsigned long long) t.true_of[0].start_ticks,
+                                       t.true_of[1].pid, (unsigned long long) t.true_of[1].start_ticks,
+                                       t.true_of[2].pid, (unsigned long long) t.true_of[2].start_ticks,
+                                       t.true_of[3].pid, (unsigned long long) t.true_of[3].start_ticks);
         }
 }
 
 static void round_of_all(void)
 {
         memset(t.true_of, 0, sizeof(t.true_of));
-        t.taken = t.pid[some(2)];
-        begin(PARENT, some(2) == 0);
+        choose();
+        begin(PARENT);
         await_ready(3);
         note(PARENT, t.pid[PARENT]);
         note(MIDDLE, t.pid[MIDDLE]);
@@ -191,11 +205,10 @@ static void round_of_all(void)
         if (some(2))
                 descent_turn(&descent, clock_now_ms());
         end(1 - first);
-        begin(OTHER, false);
+        begin(OTHER);
         await_ready(2);
         note(OTHER, t.pid[OTHER]);
         note(TAKER, t.taken);
-        t.n_taken += t.true_of[TAKER].pid != 0;
         check(WORKER, (const int[]){ MIDDLE, PARENT }, 2);
         check(TAKER, (const int[]){ OTHER }, 1);
         check(OTHER, NULL, 0);
@@ -281,9 +294,8 @@ int main(int argc, char **argv)
         t.seed = 1;
         while (t.n_rounds < rounds)
                 round_of_all();
-        (void) printf(
-                "{\"rounds\":%llu,\"steps\":%llu,\"wrong\":%llu,\"taken\":%llu,\"middle\":%llu,\"parent\":%llu}\n",
-                (unsigned long long) t.n_rounds, (unsigned long long) t.n_steps, (unsigned long long) t.n_wrong,
-                (unsigned long long) t.n_taken, (unsigned long long) t.n_middle, (unsigned long long) t.n_parent);
+        (void) printf("{\"rounds\":%llu,\"steps\":%llu,\"wrong\":%llu,\"middle\":%llu,\"parent\":%llu}\n",
+                      (unsigned long long) t.n_rounds, (unsigned long long) t.n_steps, (unsigned long long) t.n_wrong,
+                      (unsigned long long) t.n_middle, (unsigned long long) t.n_parent);
         return t.n_wrong == 0 ? 0 : 1;
 }

@@ -231,6 +231,31 @@ static void number_that_was_given_out_again_is_nobodys_parent(void **state)
         assert_true(steps[0].who.from_ticks <= truth.all[between].start); /* the one of then */
 }
 
+/* The kernel lets go of the number before it tells of the end. */
+static void end_that_is_told_after_its_number_was_given_out_again_ends_nobody_else(void **state)
+{
+        (void) state;
+        for (unsigned settled = 0; settled < 2; settled++) {
+                settles = settled;
+                begin();
+                int shell = born(0, 10);
+                listen();
+                int before = forks(shell, 11), worker = forks(before, 12);
+                dies(before);
+                int other = forks(shell, 20), again = forks(other, 11);
+                lineage_exit(&l, 11, truth.now);
+                int below = forks(again, 13);
+                assert_string_equal(story(worker), "11e 10e 1p");
+                assert_string_equal(story(below), "11e 20e 10e 1p");
+                exits(again, false);
+                assert_string_equal(story(below), "11e 20e 10e 1p");
+                assert_int_equal(who_has(11), -1);
+                int third = forks(shell, 11);
+                assert_string_equal(story(third), "10e 1p");
+        }
+        settles = false;
+}
+
 static void daemon_that_set_its_session_is_traced_by_it_without_any_event(void **state)
 {
         (void) state;
@@ -429,8 +454,24 @@ static bool ended_now(uint32_t pid)
         return false;
 }
 
+static uint32_t late[16]; /* who ended, and it is still to be told */
+static unsigned n_late;
+
+static void tell_late(uint32_t pid)
+{
+        for (unsigned i = 0; i < n_late;) {
+                if (pid != 0 && late[i] != pid) {
+                        i++;
+                        continue;
+                }
+                lineage_exit(&l, late[i], truth.now);
+                late[i] = late[--n_late];
+        }
+}
+
 static void random_life(uint32_t first_seed, bool events, bool records, bool lossy, size_t *ret_links)
 {
+        n_late = 0;
         bool lost = false;
 
         seed = first_seed;
@@ -447,10 +488,12 @@ static void random_life(uint32_t first_seed, bool events, bool records, bool los
                 case 2:
                         if (is_taken(pid) || living() > 24 || (lossy && ended_now(pid)))
                                 break;
-                        if (events && !lost)
+                        if (events && !lost) {
                                 (void) forks(i, pid);
-                        else
+                                tell_late(pid);
+                        } else {
                                 (void) born(i, pid);
+                        }
                         break;
                 case 3:
                 case 4:
@@ -460,7 +503,9 @@ static void random_life(uint32_t first_seed, bool events, bool records, bool los
                                 account(i);
                         else
                                 lineage_record_gap(&l);
-                        if (events && !lost)
+                        if (events && !lost && n_late < sizeof(late) / sizeof(late[0]) && next_random(3) == 0)
+                                late[n_late++] = truth.all[i].pid;
+                        else if (events && !lost)
                                 lineage_exit(&l, truth.all[i].pid, truth.now);
                         dies(i);
                         break;
@@ -471,6 +516,7 @@ static void random_life(uint32_t first_seed, bool events, bool records, bool los
                                 truth.all[i].subreaper = true;
                         break;
                 case 6:
+                        tell_late(0);
                         truth.now += next_random(40);
                         if (lossy && events && next_random(10) == 0) {
                                 lost = !lost;
@@ -480,6 +526,7 @@ static void random_life(uint32_t first_seed, bool events, bool records, bool los
                         break;
                 case 7: {
                         struct lineage_step steps[32];
+                        tell_late(0);
                         if (lost) { /* a trace never comes before the scan */
                                 listen();
                                 lost = false;
@@ -521,6 +568,7 @@ int main(void)
                 cmocka_unit_test(F54_double_fork_with_the_intermediate_gone_is_traced_by_the_event),
                 cmocka_unit_test(disowned_worker_of_two_shells_that_are_gone_is_traced_to_both),
                 cmocka_unit_test(number_that_was_given_out_again_is_nobodys_parent),
+                cmocka_unit_test(end_that_is_told_after_its_number_was_given_out_again_ends_nobody_else),
                 cmocka_unit_test(daemon_that_set_its_session_is_traced_by_it_without_any_event),
                 cmocka_unit_test(dead_leader_is_traced_by_its_record_and_so_is_who_made_it),
                 cmocka_unit_test(record_of_a_later_owner_of_the_number_is_not_taken_for_the_parents),
