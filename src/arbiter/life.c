@@ -11,6 +11,7 @@
 #include "arbiter/learn.h"
 #include "arbiter/life.h"
 #include "arbiter/manage.h"
+#include "arbiter/misses.h"
 #include "arbiter/park.h"
 #include "arbiter/project.h"
 #include "arbiter/reading.h"
@@ -543,6 +544,7 @@ static void tick_lease(struct world *w, struct lease *lease, struct actions *out
                 return;
         }
         tick_over_use(w, lease, out);
+        misses_tick(w, lease, out);
         idle_tick(w, lease, out);
         if (!park_slot_stands(lease))
                 tick_slot(w, lease, out);

@@ -133,6 +133,7 @@ struct lease {
         bool no_stop;         /* checkpointed, its process is not stopped as well */
         bool ending;          /* its processes are being ended (arbiter/ending.c) */
         uint8_t ending_told;  /* enum ending_told: what was said of its not getting on */
+        bool misses_told;     /* that its work seems to be somebody else's (arbiter/misses.h) */
         bool failed;          /* its program ended with an error, as was said at the end */
         uint8_t sized;        /* enum sized */
         uint8_t sized_by;     /* SIZED_LEARNED, SIZED_RAISED: how many runs */

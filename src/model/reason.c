@@ -629,6 +629,15 @@ static void say_life(struct text *t, const struct reason *r, uint64_t now_ms)
                 say_size(t, r->reserved_bytes);
                 say(t, "; ask for more next time");
                 break;
+        case RULE_MISSES_WORK:
+                say(t, "nothing of it has memory on a device, and pid %u of the same user, which came later, has ",
+                    r->blockers[0].pid);
+                say_size(t, r->blockers[0].bytes);
+                say(t,
+                    " without a lease: if that is its work, start it below the command, or give it one: lessor adopt "
+                    "%u",
+                    r->blockers[0].pid);
+                break;
         case RULE_IDLE_BEGAN:
         case RULE_IDLE_NOTICE:
         case RULE_IDLE_RECLAIMABLE:
@@ -716,7 +725,7 @@ static enum family family_of(unsigned rule)
                 return FAMILY_LIFE;
         }
         if ((rule >= RULE_PLAN_BEGAN && rule <= RULE_BUSY) || rule == RULE_FORGIVEN ||
-            (rule >= RULE_IDLE_BEGAN && rule <= RULE_STILL_ORPHANED))
+            (rule >= RULE_IDLE_BEGAN && rule <= RULE_STILL_ORPHANED) || rule == RULE_MISSES_WORK)
                 return FAMILY_LIFE;
         if (rule > RULE_RESTARTED)
                 return FAMILY_REFUSAL;

@@ -152,6 +152,7 @@ enum rule {
         RULE_PLACE_UNKNOWN,   /* refused: it runs in no unit or container that is known */
         RULE_LIMIT_APPROVALS,
         RULE_NO_APPROVAL, /* refused: there is none of that number */
+        RULE_MISSES_WORK, /* a lease of which nothing is on a device; in the blockers who of its user came later, and has no lease */
         RULE_N,
 };
 

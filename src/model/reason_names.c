@@ -134,6 +134,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_PLACE_UNKNOWN] = "place-unknown",
         [RULE_LIMIT_APPROVALS] = "limit-approvals",
         [RULE_NO_APPROVAL] = "no-approval",
+        [RULE_MISSES_WORK] = "lease-misses-its-work",
 };
 
 const char *rule_name(enum rule rule)

@@ -115,6 +115,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 240)
         F(S, SINCE, no_stop, (4, BOOL, 0))                                                                             \
         F(S, SINCE, ending, (4, BOOL, 0))                                                                              \
         F(S, SINCE, ending_told, (4, BELOW8, ENDING_TOLD_N))                                                           \
+        F(S, SINCE, misses_told, (4, BOOL, 0))                                                                         \
         F(S, SINCE, failed, (4, BOOL, 0))                                                                              \
         F(S, SINCE, sized, (4, BELOW8, SIZED_N))                                                                       \
         F(S, SINCE, sized_by, (4, BELOW8, PEAKS_MAX + 1))                                                              \

@@ -312,3 +312,32 @@ def test_F48_number_that_is_given_out_again_leads_to_nobody_else(tmp_path, where
     assert told["wrong"] == 0 and told["steps"] > told["rounds"], told
     if where == "events":
         assert told["middle"] > told["rounds"] * 0.9 and told["parent"] > told["rounds"] * 0.9, told
+
+
+# ---- a lease whose work is elsewhere ----
+
+def test_lease_that_misses_its_work_says_so_on_the_wrappers_stderr(place, ended):
+    """The command has somebody else start the work, a daemon that was there before: the lease stays unused, a stranger comes."""
+    path = os.path.join(place.dir, "engine")
+    os.mkfifo(path)
+    engine = subprocess.Popen([*plainly(), "bash", "-c", f'read -r line <"{path}"; exec {TAKE}'], env=place.env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    place.started.append(engine)
+    said = os.path.join(place.dir, "said")
+    with open(said, "wb") as err:
+        run = subprocess.Popen([LESSOR, "run", "--vram", "1G", "--", "sh", "-c", f'echo go >"{path}"; exec sleep 1000'], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=err, env={**place.env, "LESSOR_SOCKET": place.socket})
+    place.started.append(run)
+    worker = with_memory(place)
+    ended.append(worker["pid"])
+    assert (worker["pid"], worker["lease"]) == (engine.pid, None), worker
+    event = until("it is said", lambda: next((e for e in place.events(limit=1000) if e["rule"] == "lease-misses-its-work"), None))
+    assert event["lease"] == "L1" and event["kind"] == "warning" and f"lessor adopt {engine.pid}" in event["text"], event
+    line = f"lessor run: L1: {event['text']}\n"
+    until("the wrapper says it", lambda: line in read_text(said))
+    assert read_text(said).count("came later") == 1
+
+
+def read_text(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
