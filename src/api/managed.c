@@ -30,18 +30,21 @@ static bool is_user_manager(const char *folder, uint32_t *ret_uid)
         return true;
 }
 
-bool managed_of_cgroup(const char *path, struct manager *ret, uint32_t *ret_uid)
+bool managed_of_cgroup(const char *path, struct managed *ret)
 {
         struct container_place place;
-        bool of_user = false;
-        uint32_t uid = 0;
+        struct managed m = { 0 };
 
-        *ret = (struct manager){ 0 };
-        *ret_uid = 0;
+        *ret = m;
         if (container_of_cgroup(path, &place)) {
-                ret->kind = MANAGER_CONTAINER;
-                (void) snprintf(ret->name, sizeof(ret->name), "%s", place.id);
-                return manager_container_is_valid(ret->name);
+                m.manager.kind = MANAGER_CONTAINER;
+                m.of_user = place.of_user;
+                m.user_uid = place.user_uid;
+                (void) snprintf(m.manager.name, sizeof(m.manager.name), "%s", place.id);
+                if (!manager_container_is_valid(m.manager.name))
+                        return false;
+                *ret = m;
+                return true;
         }
         for (const char *at = path; *at == '/';) {
                 char folder[FOLDER_MAX];
@@ -55,16 +58,16 @@ bool managed_of_cgroup(const char *path, struct manager *ret, uint32_t *ret_uid)
                 if (ends(folder, ".slice"))
                         continue;
                 if (*at == '/') { /* only a person's own manager has units below a unit */
-                        if (of_user || !is_user_manager(folder, &uid))
+                        if (m.of_user || !is_user_manager(folder, &m.user_uid))
                                 return false;
-                        of_user = true;
+                        m.of_user = true;
                         continue;
                 }
-                if (is_user_manager(folder, &uid) || !manager_unit_is_valid(folder))
+                if (is_user_manager(folder, &m.user_uid) || !manager_unit_is_valid(folder))
                         return false;
-                ret->kind = of_user ? MANAGER_USER_UNIT : MANAGER_SYSTEM_UNIT;
-                (void) snprintf(ret->name, sizeof(ret->name), "%s", folder);
-                *ret_uid = of_user ? uid : 0;
+                m.manager.kind = m.of_user ? MANAGER_USER_UNIT : MANAGER_SYSTEM_UNIT;
+                (void) snprintf(m.manager.name, sizeof(m.manager.name), "%s", folder);
+                *ret = m;
                 return true;
         }
         return false;

@@ -9,5 +9,11 @@
 #include <stdint.h>
 #include "model/manager.h"
 
-/* False: nobody who could be asked (a scope, a login session, a folder of unknown kind). *ret_uid: of a user's unit, whose. */
-bool managed_of_cgroup(const char *cgroup_path, struct manager *ret, uint32_t *ret_uid);
+struct managed {
+        struct manager manager;
+        bool of_user; /* below a person's own service manager: who could have made it up, so it is that person's and nobody else's */
+        uint32_t user_uid; /* whose */
+};
+
+/* False: nobody who could be asked (a scope, a login session, a folder of unknown kind). */
+bool managed_of_cgroup(const char *cgroup_path, struct managed *ret);

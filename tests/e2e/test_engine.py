@@ -18,26 +18,28 @@ import urllib.parse
 
 import pytest
 
-from lessor_fixtures import MIB, PATIENCE_S, SIMGPU, needs_root, until
+from lessor_fixtures import NOBODY_LIKE_UIDS, PATIENCE_S, SIMGPU, needs_root, until
 from managers_fixtures import Managed, managed  # noqa: F401 - a fixture
-from scripted_bus import procs, removed
+from scripted_bus import procs, removed, uid_of
+from test_limits import System
 
 pytestmark = needs_root
+ALICE = NOBODY_LIKE_UIDS[0]
 
 
 class Box:
     """A container."""
 
-    def __init__(self, above, env):
-        self.id, self.env, self.process = secrets.token_hex(32), env, None
+    def __init__(self, above, env, container_id=None):
+        self.id, self.env, self.process = container_id or secrets.token_hex(32), env, None
         self.folder = os.path.join(above, f"docker-{self.id}.scope")
         self.restarting = self.removed_at_end = False
 
-    def run(self):
+    def run(self, argv=(SIMGPU, "run", "--", SIMGPU, "hog", "--alloc", "200M")):
         os.mkdir(self.folder)
         script = 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"'
-        self.process = subprocess.Popen(["sh", "-c", script, "sh", self.folder, SIMGPU, "run", "--", SIMGPU, "hog", "--alloc",
-                                         "200M"], env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(["sh", "-c", script, "sh", self.folder, *argv], env=self.env, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL)
         until("it is in its cgroup", lambda: str(self.process.pid) in procs(self.folder))
 
     def end(self):
@@ -277,6 +279,33 @@ def test_container_that_was_removed_while_it_was_parked_is_not_brought_back(mana
     managed.place.release(who)
     until("it failed", lambda: "result=failed why=manager-failed status=404" in managed.place.log())
     assert managed.lease(lease)["state"] in ("parked", "thawing", "stuck")
+
+
+def test_S09_cgroup_that_a_user_called_as_somebodys_container_has_that_one_stopped_for_nobody(managed, engine, box):
+    """Below her own service manager she may make any name; the engine would stop whom the name means."""
+    fake = Box(managed.folders.below(f"user.slice/user-{ALICE}.slice/user@{ALICE}.service/app.slice"), managed.place.env, box.id)
+    fake.run(["sleep", "1000"])
+    try:
+        answer = managed.adopt(fake.process.pid)
+        assert answer.status == 422 and "somebody else's engine" in answer.json["detail"], answer
+    finally:
+        fake.end()
+    assert engine.asked == [] and box.process.poll() is None
+
+
+def test_S09_machines_lessord_stops_no_container_of_a_persons_own_engine():
+    m = Managed(System())
+    fake = Box(m.folders.below(f"user.slice/user-{ALICE}.slice/user@{ALICE}.service/app.slice"), m.place.env)
+    try:
+        m.start("engine_socket = /nowhere/engine.sock\n")
+        fake.run(["setpriv", f"--reuid={ALICE}", "--clear-groups", "sleep", "1000"])
+        until("it is hers", lambda: uid_of(fake.process.pid) == ALICE)
+        body = {"pid": fake.process.pid, "cgroup": True, "bytes": "100M", "yield_by": ["restart"]}
+        answer = m.place.as_user(ALICE, "POST", "/api/adopt", body)
+        assert answer.status == 422 and "a person's own engine" in answer.json["detail"], answer
+    finally:
+        fake.end()
+        m.close()
 
 
 def test_restart_of_a_container_is_refused_where_no_engine_is_configured(managed, engine, box):

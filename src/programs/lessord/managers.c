@@ -66,17 +66,29 @@ static bool is_all_of(struct daemon *d, const char *cgroup_path, uint32_t uid)
         return !has_folders;
 }
 
-static const char *unit_is_out_of_reach(struct daemon *d, const struct manager *m, uint32_t unit_uid)
+/* Below his own service manager anybody may make a cgroup that is called as somebody's container. */
+static const char *container_is_out_of_reach(struct daemon *d, const struct managed *m)
+{
+        if (d->conf.doors.engine_socket[0] == '\0')
+                return "its engine is not known: engine_socket in lessord.conf";
+        if (m->of_user && d->paths.mode == PATHS_SYSTEM)
+                return "it is a container of a person's own engine, which the machine's lessord does not reach";
+        if (m->of_user && m->user_uid != geteuid())
+                return "it is a container of somebody else's engine";
+        return NULL;
+}
+
+static const char *unit_is_out_of_reach(struct daemon *d, const struct managed *m)
 {
         bool system = d->paths.mode == PATHS_SYSTEM;
 
         if (d->conf.units == CONF_UNITS_OFF)
                 return "units = off in lessord.conf";
-        if (system && m->kind == MANAGER_USER_UNIT)
+        if (system && m->of_user)
                 return "it is a unit of a person's own service manager, which the machine's lessord does not reach";
-        if (!system && m->kind == MANAGER_SYSTEM_UNIT)
+        if (!system && !m->of_user)
                 return "it is a unit of the machine's service manager, which a person's own lessord leaves alone";
-        if (m->kind == MANAGER_USER_UNIT && unit_uid != geteuid())
+        if (m->of_user && m->user_uid != geteuid())
                 return "it is a unit of somebody else's service manager";
         return units_bus(d)->up ? NULL : "its service manager cannot be asked: the bus is away";
 }
@@ -84,20 +96,17 @@ static const char *unit_is_out_of_reach(struct daemon *d, const struct manager *
 bool managers_find(struct daemon *d, const char *cgroup_path, uint32_t uid, bool is_admin, struct manager *ret,
                    const char **ret_why)
 {
-        uint32_t unit_uid;
+        struct managed m;
 
         *ret_why = NULL;
-        if (!managed_of_cgroup(cgroup_path, ret, &unit_uid))
+        if (!managed_of_cgroup(cgroup_path, &m))
                 *ret_why = "it runs neither in a unit that could be started again (a .service) nor in a container";
-        else if (ret->kind == MANAGER_CONTAINER)
-                *ret_why = d->conf.doors.engine_socket[0] ? NULL
-                                                          : "its engine is not known: engine_socket in lessord.conf";
         else
-                *ret_why = unit_is_out_of_reach(d, ret, unit_uid);
+                *ret_why = m.manager.kind == MANAGER_CONTAINER ? container_is_out_of_reach(d, &m)
+                                                               : unit_is_out_of_reach(d, &m);
         if (!*ret_why && d->paths.mode == PATHS_SYSTEM && !is_admin && !is_all_of(d, cgroup_path, uid))
                 *ret_why = "others have processes in it too: only an administrator may have it stopped";
-        if (*ret_why)
-                *ret = (struct manager){ 0 };
+        *ret = *ret_why ? (struct manager){ 0 } : m.manager;
         return !*ret_why;
 }
 
@@ -115,11 +124,12 @@ static bool identify(void *ctx, uint32_t pid, const char *name, struct manager_o
 {
         static struct eyes_process facts;
         struct daemon *d = ctx;
-        struct manager manager;
-        uint32_t uid;
+        struct managed m;
+        bool system = d->paths.mode == PATHS_SYSTEM;
 
         if (process_identify(&d->processes, pid, &facts, NULL, NULL) < 0 || !facts.cgroup_known ||
-            !managed_of_cgroup(facts.cgroup_path, &manager, &uid) || strcmp(manager.name, name) != 0)
+            !managed_of_cgroup(facts.cgroup_path, &m) || strcmp(m.manager.name, name) != 0 ||
+            (m.of_user && (system || m.user_uid != geteuid())))
                 return false;
         ret->root = (struct identity){ .pid = facts.pid, .start_ticks = facts.start_ticks };
         ret->cgroup_id = facts.cgroup_id_known ? facts.cgroup_id : 0;
