@@ -210,13 +210,30 @@ void card_tell(struct trial *t, uint32_t c)
         (void) daemon_submit(t, &input);
 }
 
-/* The eyes look by themselves where something changed; an exit they watched makes them look at once. */
+/* Does the list of the last look lack somebody, or say less of somebody than there is to be said? */
+static bool list_is_poor(const struct trial *t, uint32_t c)
+{
+        const struct said *said = &t->cards[c].said;
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < said->n_rows; i++) {
+                uint32_t p = proc_find(t, said->rows[i].identity);
+                if (p != NOBODY && (said->rows[i].ghost || (!said->rows[i].known && !t->procs[p].no_figure)))
+                        return true;
+        }
+        for (uint32_t i = 0; i < t->n_procs; i++)
+                n += t->procs[i].used && t->procs[i].card == c && proc_on_card_bytes(&t->procs[i]) != 0 &&
+                     !t->procs[i].is_owner;
+        return n > said->n_rows && said->n_rows < ROWS_SEEN_MAX - 1;
+}
+
+/* The eyes look by themselves, and say what they see where it differs; an exit they watched makes them look at once. */
 void card_sweep(struct trial *t)
 {
         for (uint32_t c = 0; c < t->n_cards; c++) {
                 const struct said *said = &t->cards[c].said;
                 if (t->cards[c].dirty || !said->used_known || !said->per_process || !said->settled ||
-                    card_used_bytes(t, c) != said->used_bytes)
+                    card_used_bytes(t, c) != said->used_bytes || list_is_poor(t, c))
                         card_look(t, c);
         }
 }

@@ -280,6 +280,15 @@ static uint64_t taken_by_lease(const struct trial *t, uint32_t client, uint32_t 
         return truth_of_lease(t, client, card) + card_lags_of(t, card, client);
 }
 
+/* What the driver keeps nobody has seen yet: it looks like memory of whoever cannot be read. */
+static bool is_mistaken_for(struct trial *t, uint32_t card, uint64_t lease_id)
+{
+        const struct lease *l = world_lease_by_id(t->world, lease_id);
+        const struct holder *h = l ? world_holder_get(t->world, l->holder) : NULL;
+
+        return !t->world->devices[card].driver_own_known && h && !holder_reading_is_known(h);
+}
+
 /* Is all that is on this card what somebody was promised, and no more? */
 static bool is_honest(struct trial *t, uint32_t card)
 {
@@ -300,7 +309,8 @@ static bool is_honest(struct trial *t, uint32_t card)
                         continue;
                 const struct book *b = p->client == NOBODY ? NULL : book_of(t, t->clients[p->client].lease_id);
                 if (!b || !book_is_here(b) || b->life != LIFE_ACTIVE || b->device != card || b->adopted ||
-                    b->parked == PARKED_STUCK || taken_by_lease(t, p->client, card) > b->bytes)
+                    b->parked == PARKED_STUCK || taken_by_lease(t, p->client, card) > b->bytes ||
+                    is_mistaken_for(t, card, t->clients[p->client].lease_id))
                         return false;
         }
         return true;

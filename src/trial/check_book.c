@@ -54,11 +54,14 @@ static uint64_t booked_bytes(struct trial *t, uint32_t card, uint64_t at_ms)
         return sum;
 }
 
-/* Whoever has begun since the last look may be who has what is there, and not the driver. */
+/* Whoever has begun since the last look may be who has what is there, and not the driver; and where nobody has seen yet what that
+ * keeps, so may whoever cannot be read. */
 static uint64_t there_is_bytes(const struct trial *t, uint32_t card)
 {
         const struct card *at = &t->cards[card];
 
+        if (!t->world->devices[card].driver_own_known)
+                return at->total_bytes;
         for (uint64_t id = 1; id <= t->last_lease_id; id++)
                 if (book_is_here(&t->books[id]) && t->books[id].device == card &&
                     t->books[id].granted_ms >= at->said.taken_ms)
