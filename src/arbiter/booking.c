@@ -136,10 +136,8 @@ static bool fits_beside(struct world *w, uint32_t device, const struct sums *now
 {
         struct sums s = sums_at(w, device, now, booking->due_ms, booking, plan);
         uint64_t booked = booked_bytes(w, device, booking->due_ms, booking->due_ms + 1);
-        /* Where no processes are listed it is promises against the whole of it, and what the driver keeps is none of them. */
-        uint64_t own_bytes = s.used_known && !s.per_process_known ? s.driver_own_bytes : 0;
 
-        return sums_fit(&s, u64_add_sat(u64_add_sat(booked, own_bytes), more_bytes));
+        return sums_fit(&s, u64_add_sat(booked, more_bytes));
 }
 
 const struct entry *booking_in_the_way(struct world *w, uint32_t device, const struct sums *now, const struct entry *e,

@@ -6,7 +6,7 @@
  *   committed = max( Σ r,  U + Σ_known max(0, r − u) + max(0, R_unknown − residue) )    residue = max(0, U − driver − Σ_known u)
  *
  * plus what is kept free on this platform (F33).
- * With no per-process figures at all: max(U, Σ r of holders) + claims + uncollected grants. Without a device figure: Σ r
+ * With no per-process figures at all: max(U, driver + Σ r of holders) + claims + uncollected grants. Without a device figure: Σ r
  * against an administrator's budget, or nothing. Worked examples: tests/unit/test_free.c (A1 … A10).
  */
 #include <stdbool.h>
@@ -37,7 +37,8 @@ static inline uint64_t sums_taken_and_promised_bytes(const struct sums *s)
                 return s->reserved_bytes; /* against an administrator's budget, or for show */
 
         if (!s->per_process_known)
-                return u64_add_sat(u64_max(s->used_bytes, u64_sub0(s->reserved_bytes, s->promised_bytes)),
+                return u64_add_sat(u64_max(s->used_bytes, u64_add_sat(s->driver_own_bytes,
+                                                                      u64_sub0(s->reserved_bytes, s->promised_bytes))),
                                    s->promised_bytes);
 
         uint64_t hidden_bytes = u64_sub0(s->unknown_reserved_bytes, sums_residue_bytes(s));

@@ -187,6 +187,9 @@ static void A4_without_per_process_figures_the_larger_of_used_and_reserved_count
                 { "U 17", .total = 240, .used = 170, .no_rows = true,
                   .rows = { { HOLDER_LEASE, 100, UNKNOWN }, { HOLDER_LEASE, 40, UNKNOWN } }, .free = 70,
                   .committed = 170, .unattributed = ANY },
+                { "U 12, and the driver keeps 1", .total = 240, .used = 120, .driver = 10, .no_rows = true,
+                  .rows = { { HOLDER_LEASE, 100, UNKNOWN }, { HOLDER_LEASE, 40, UNKNOWN } }, .free = 90,
+                  .committed = 150, .unattributed = ANY },
         };
         play_all(cards);
 }
@@ -475,7 +478,8 @@ static struct expected expect_of(uint32_t d)
         }
         wide residue = wide_max(0, used - (wide) device->driver_own_bytes - known_u);
         if (!device->per_process_known)
-                return (struct expected){ wide_max(used, r_holders) + promised, r_sum };
+                return (struct expected){ wide_max(used, (wide) device->driver_own_bytes + r_holders) + promised,
+                                          r_sum };
         return (struct expected){ wide_max(r_sum, used + untaken + wide_max(0, unknown_r - residue)), r_sum };
 }
 
