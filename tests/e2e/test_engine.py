@@ -18,7 +18,7 @@ import urllib.parse
 
 import pytest
 
-from lessor_fixtures import NOBODY_LIKE_UIDS, PATIENCE_S, SIMGPU, needs_root, until
+from lessor_fixtures import MIB, NOBODY_LIKE_UIDS, PATIENCE_S, SIMGPU, needs_root, until
 from managers_fixtures import Managed, managed  # noqa: F401 - a fixture
 from scripted_bus import procs, removed, uid_of
 from test_limits import System
