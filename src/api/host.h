@@ -30,6 +30,9 @@ struct api_health {
         uint64_t gpu_age_ms; /* since the driver last answered */
         bool host_pids_known;
         bool host_pids; /* false: in a pid namespace, where some holders cannot be looked up */
+        const char *
+                process_events; /* "told", "refused", "namespace", "missing", "none"; NULL: the eyes have not said yet */
+        int process_events_errno; /* why not; 0 = that says nothing */
         uint64_t started_wall_ms;
         const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
         const char *read_only_reason; /* NULL, or who owns the card */

@@ -250,6 +250,12 @@ static void note_above(void)
                         break;
                 t.above[t.n_above++] = (struct eyes_ancestor){ .pid = pid, .start_ticks = facts.start_ticks };
         }
+        /* Who began its session, and is above it no more by what the kernel says. */
+        if (process_identify(&source, (uint32_t) getpid(), &facts, NULL, NULL) < 0)
+                die(1, "who am I");
+        descent_trace(&descent, &facts, clock_now_ms());
+        for (uint32_t i = 0; i < facts.n_ancestors && t.n_above < ABOVE_MAX; i++)
+                t.above[t.n_above++] = facts.ancestors[i];
 }
 
 /* The highest there are: the last that the kernel gives out by itself. Others of this program have others. */

@@ -117,6 +117,40 @@ static void check_hands(struct doctor *d, const json_t *status)
                             "away, so nothing is ended: %s", d->hands_words);
 }
 
+/* Without them who left its parents behind is known by its session and its cgroup alone. */
+static void check_process_events(struct doctor *d, const json_t *status)
+{
+        static const struct {
+                const char *state;
+                enum finding finding;
+                const char *text, *cure;
+        } rows[] = {
+                { "told", FINDING_OK, "told: workers are known whose parents are gone", "" },
+                { "refused", FINDING_WARN,
+                  "refused: workers whose parents are gone are known by session and cgroup alone",
+                  "Linux 6.6 tells everybody; before, give lessor-eyes CAP_NET_ADMIN when it starts (it gives it up "
+                  "then)" },
+                { "namespace", FINDING_FACT,
+                  "not told here: workers whose parents are gone are known by session and cgroup alone",
+                  "run lessord in the first pid and user namespace, not in a container" },
+                { "missing", FINDING_WARN,
+                  "missing: workers whose parents are gone are known by session and cgroup alone",
+                  "a kernel with CONFIG_PROC_EVENTS, and no filter that forbids AF_NETLINK" },
+        };
+        const char *state = json_text(status, "process_events", "");
+        uint64_t code = 0;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                if (strcmp(rows[i].state, state) != 0)
+                        continue;
+                if (json_amount(status, "process_events_errno", &code) && code < INT_MAX)
+                        doctor_addf(d, "process events", rows[i].finding, rows[i].cure, "%s (%s)", rows[i].text,
+                                    strerror((int) code));
+                else
+                        doctor_add(d, "process events", rows[i].finding, rows[i].text, rows[i].cure);
+        }
+}
+
 static void check_managers(struct doctor *d, const json_t *status)
 {
         char text[FIELD_MAX];
@@ -287,6 +321,7 @@ void doctor_lessord(struct doctor *d)
                 check_books(d, answer.body);
                 check_hands(d, answer.body);
                 check_gate(d, answer.body);
+                check_process_events(d, answer.body);
                 check_managers(d, answer.body);
                 check_parking(d, answer.body);
                 client_answer_fini(&answer);

@@ -295,6 +295,12 @@ bool eyes_link_host_pids(const struct eyes_link *e, bool *ret)
         return e->hello.version != 0;
 }
 
+const char *eyes_link_process_events(const struct eyes_link *e, int *ret_errno)
+{
+        *ret_errno = e->hello.events_errno;
+        return e->hello.version != 0 ? eyes_events_name(e->hello.events) : NULL;
+}
+
 bool eyes_link_looked_ms(const struct eyes_link *e, const char *uuid, uint64_t *ret)
 {
         uint64_t now_ms = clock_now_ms();

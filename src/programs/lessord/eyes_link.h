@@ -65,4 +65,6 @@ const char *eyes_link_driver(const struct eyes_link *e);         /* its version;
 bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret); /* since the last answer; false = never */
 bool eyes_link_host_pids(const struct eyes_link *e,
                          bool *ret); /* do the eyes see every pid (F19)? false = not said yet */
+/* Does the kernel tell them of forks and ends (enum eyes_events, in words)? NULL: not said yet. @ret_errno: why not; 0 = nothing to say. */
+const char *eyes_link_process_events(const struct eyes_link *e, int *ret_errno);
 bool eyes_link_looked_ms(const struct eyes_link *e, const char *uuid, uint64_t *ret);

@@ -76,6 +76,7 @@ static void api_health(void *ctx, struct api_health *ret)
         ret->units_words = units[0] ? units : NULL;
         ret->sleep_words = sleep[0] ? sleep : NULL;
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
+        ret->process_events = eyes_link_process_events(d->eyes, &ret->process_events_errno);
         ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);
 }
 
