@@ -74,8 +74,10 @@ static json_t *place(const struct eyes_process *p)
                 place_of_cgroup(p->cgroup_path, &place);
         if (place.kind == PLACE_NONE)
                 return json_null();
-        return json_pack("{s:s, s:o, s:o, s:b}", "kind", place_kind_name((enum place_kind) place.kind), "unit",
-                         text_of(place.unit), "container", text_of(place.container), "of_user", (int) place.of_user);
+        return json_pack("{s:s, s:o, s:o, s:b, s:n, s:n, s:n, s:n}", "kind",
+                         place_kind_name((enum place_kind) place.kind), "unit", text_of(place.unit), "container",
+                         text_of(place.container), "of_user", (int) place.of_user, "name", "image", "project",
+                         "service");
 }
 
 static json_t *parents(const struct process *settled, const struct audit_ancestor *ancestors)
@@ -109,4 +111,34 @@ char *audit_facts_text(const struct eyes_process *told, const struct process *se
         if (text)
                 *ret_n = strlen(text);
         return text;
+}
+
+/* ---- what an engine says ---- */
+
+/* "" where there is no such label. */
+static const char *label_of(const struct container_facts *facts, const char *key)
+{
+        size_t n = strlen(key);
+
+        for (size_t i = 0; i < facts->n_labels; i++)
+                if (strncmp(facts->labels[i], key, n) == 0 && facts->labels[i][n] == '=')
+                        return facts->labels[i] + n + 1;
+        return "";
+}
+
+char *audit_facts_add_container(const char *text, size_t n, const struct container_facts *facts, size_t *ret_n)
+{
+        json_t *whole = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL), *place = json_object_get(whole, "place");
+        char *again = NULL;
+
+        if (json_is_object(place) &&
+            (json_object_set_new(place, "name", text_of(facts->name)) |
+             json_object_set_new(place, "image", text_of(facts->image)) |
+             json_object_set_new(place, "project", text_of(label_of(facts, "com.docker.compose.project"))) |
+             json_object_set_new(place, "service", text_of(label_of(facts, "com.docker.compose.service")))) == 0)
+                again = json_dumps(whole, JSON_COMPACT);
+        json_decref(whole);
+        if (again)
+                *ret_n = strlen(again);
+        return again;
 }

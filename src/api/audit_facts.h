@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "api/container.h"
 #include "model/process.h"
 #include "wire/eyes.h"
 
@@ -26,3 +27,7 @@ struct audit_ancestor {
  */
 char *audit_facts_text(const struct eyes_process *told, const struct process *settled,
                        const struct audit_ancestor *ancestors, uint64_t started_wall_ms, size_t *ret_n);
+
+/* The same with what the engine says of its container: name, image, and where Compose made it, of which service. NULL: no memory,
+ * or @text is not what audit_facts_text() made of somebody in a container. */
+char *audit_facts_add_container(const char *text, size_t n, const struct container_facts *facts, size_t *ret_n);

@@ -118,8 +118,8 @@ struct api_host {
         int (*events)(void *ctx, const struct api_event_query *query, api_event_fn *each, void *cls, struct error *err);
         /* The journal read on another thread; @done is called in the loop, once. False: too many do, or there is no memory. */
         bool (*study)(void *ctx, const struct api_study *study, api_study_fn *done, void *done_ctx, uint64_t token);
-        /* What is known in words of who lives with this pid and has device memory, under a lease or not; NULL: nothing. Good until
-         * control goes back to the loop. */
+        /* What is known in words of who lives with this pid, or did a moment ago, and has device memory, under a lease or not;
+         * NULL: nothing. Good until control goes back to the loop. */
         const struct journal_audit *(*facts)(void *ctx, uint32_t pid);
         /* The core asked on a copy of the world; changes nothing. False: no memory for it. */
         bool (*plan)(void *ctx, const struct request *request, struct api_planned *ret);

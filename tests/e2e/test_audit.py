@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from lessor_fixtures import MIB, SIMGPU, until
+from lessor_fixtures import MIB, SIMGPU, needs_root, until
+from test_containers import Container, Engine, docker
 from test_enforce import LESSOR, hog, lessor, stranger
 
 SECRET = "hunter2-hunter2-hunter2"
@@ -106,6 +107,58 @@ def test_script_of_an_interpreter_is_named(place):
     assert facts["script"] == {"path": "hog", "is_module": False, "dev": os.stat(script).st_dev, "inode": os.stat(script).st_ino}, facts
     assert facts["command"] == [program, "hog", "--alloc", "1G"]
     assert "  script    hog\n" in lessor(place, "audit", str(pid)).stdout
+
+
+# ---- containers ----
+
+def contained(place, container):
+    """A program with memory in the container; as the kernel sees it."""
+    return stranger(place, ["sh", "-c", 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"', "sh", container.cgroup, *hog("1G")])[1]
+
+
+@pytest.fixture(name="made")
+def fixture_made(bare):
+    container = Container(bare)
+    yield container
+    for process in bare.started:
+        process.kill()
+        process.wait()
+    container.remove()
+
+
+@needs_root
+def test_container_is_named_by_its_engine_with_image_and_service(bare, made):
+    engine = Engine(os.path.join(bare.dir, "engine.sock"))
+    engine.known[made.id] = docker("shop-web-1", **{"com.docker.compose.project": "shop", "com.docker.compose.service": "web"})
+    bare.conf(f"engine_socket = {engine.server_address}\n")
+    bare.start()
+    pid = contained(bare, made)
+    row = until("its engine has answered", lambda: (r := audited(bare, pid))["facts"]["place"]["name"] and r)
+    place = row["facts"]["place"]
+    assert (place["kind"], place["container"], place["image"]) == ("container", made.id, "ghcr.io/x/webui:v2"), place
+    assert (place["name"], place["project"], place["service"]) == ("shop-web-1", "shop", "web"), place
+    shown = lessor(bare, "audit", str(pid)).stdout
+    assert f"  container {made.id}\n  name      shop-web-1\n  image     ghcr.io/x/webui:v2\n" in shown and "  service   web\n" in shown, shown
+    os.kill(pid, signal.SIGKILL)
+    row = until("it is gone, and the journal has it", lambda: (r := audited(bare, pid))["live"] is False and r["id"] and r)
+    assert row["id"] == 1 and row["facts"]["place"] == place
+    engine.close()
+
+
+@needs_root
+def test_engine_that_is_silent_costs_its_words_and_nothing_else(bare, made):
+    engine = Engine(os.path.join(bare.dir, "engine.sock"))
+    engine.behave = lambda handler: engine.gate.wait(60)
+    bare.conf(f"engine_socket = {engine.server_address}\n")
+    bare.start()
+    pid = contained(bare, made)
+    until("it was asked", lambda: engine.asked)
+    os.kill(pid, signal.SIGKILL)
+    row = until("its end is in the journal", lambda: (r := audited(bare, pid))["live"] is False and r["id"] and r)
+    assert row["id"] == 1 and row["facts"]["place"]["container"] == made.id and row["facts"]["place"]["name"] is None, row
+    engine.gate.set()
+    assert bare.stop() == 0
+    engine.close()
 
 
 def test_S16_secret_on_a_command_line_is_nowhere_on_the_disk(place):

@@ -74,6 +74,37 @@ static void facts_have_program_script_words_place_and_parents(void **state)
         free(p);
 }
 
+static void engine_adds_the_name_image_and_service_of_a_container(void **state)
+{
+        static const char *const labels[] = { "com.docker.compose.servicex=no", "com.docker.compose.service=web",
+                                              "com.docker.compose.project=shop" };
+        const struct container_facts facts = {
+                .name = "shop-web-1", .image = "x/web:2", .labels = labels, .n_labels = 3
+        };
+        const struct process settled = { 0 };
+        struct eyes_process *p = told_new();
+        size_t n = 0;
+
+        (void) state;
+        p->cgroup_known = true;
+        (void) snprintf(p->cgroup_path, sizeof(p->cgroup_path), "/system.slice/docker-%064d.scope", 7);
+        char *text = audit_facts_text(p, &settled, ancestors, 0, &n);
+        char *more = audit_facts_add_container(text, n, &facts, &n);
+        assert_non_null(more);
+        json_t *json = json_loadb(more, n, JSON_REJECT_DUPLICATES, NULL);
+        assert_string_equal(text_at(json, "place", "kind"), "container");
+        assert_string_equal(text_at(json, "place", "name"), "shop-web-1");
+        assert_string_equal(text_at(json, "place", "image"), "x/web:2");
+        assert_string_equal(text_at(json, "place", "service"), "web");
+        assert_string_equal(text_at(json, "place", "project"), "shop");
+        json_decref(json);
+        free(more);
+        free(text);
+        assert_null(audit_facts_add_container("{}", 2, &facts, &n));
+        assert_null(audit_facts_add_container("no JSON", 7, &facts, &n));
+        free(p);
+}
+
 static void what_is_not_known_is_null(void **state)
 {
         struct eyes_process *p = calloc(1, sizeof(*p));
@@ -239,6 +270,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(facts_have_program_script_words_place_and_parents),
+                cmocka_unit_test(engine_adds_the_name_image_and_service_of_a_container),
                 cmocka_unit_test(what_is_not_known_is_null),
                 cmocka_unit_test(F57_longest_and_strangest_names_fit_and_are_text),
                 cmocka_unit_test(others_see_who_and_since_when_and_no_facts),

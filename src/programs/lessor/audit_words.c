@@ -106,15 +106,27 @@ static void print_program(const json_t *facts)
                               show_field(script, "path", "?", path, sizeof(path)));
 }
 
+/* What its engine said of it. */
+static void print_container(const json_t *place)
+{
+        static const char *const keys[] = { "name", "image", "project", "service" };
+        char text[SHOW_TEXT_MAX];
+
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+                if (json_is_string(json_object_get(place, keys[i])))
+                        (void) printf("  %-9s %s\n", keys[i], show_field(place, keys[i], "?", text, sizeof(text)));
+}
+
 static void print_place(const json_t *facts)
 {
         const json_t *place = json_object_get(facts, "place");
         char text[SHOW_TEXT_MAX], container[COMM_SHOWN_MAX], unit[SHOW_TEXT_MAX];
 
-        if (json_is_string(json_object_get(place, "container")))
+        if (json_is_string(json_object_get(place, "container"))) {
                 (void) printf("  container %s%s\n", show_field(place, "container", "?", container, sizeof(container)),
                               json_is_true(json_object_get(place, "of_user")) ? " (a user's own)" : "");
-        else if (json_is_string(json_object_get(place, "unit")))
+                print_container(place);
+        } else if (json_is_string(json_object_get(place, "unit")))
                 (void) printf("  unit      %s%s\n", show_field(place, "unit", "?", unit, sizeof(unit)),
                               json_is_true(json_object_get(place, "of_user")) ? " (a user's own)" : "");
         else if (json_is_string(json_object_get(facts, "cgroup")))

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "api/audit_facts.h"
 #include "api/json_memory.h"
+#include "api/place.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "programs/lessord/daemon.h"
@@ -15,6 +16,7 @@
 enum {
         MS_A_TICK = 1000 / PROC_TICKS_PER_S,
         TOLD_LATELY_MS = 60 * 1000, /* its input may not be stepped yet */
+        ENDED_LATELY_MS = 60 * 1000,
 };
 
 static struct audits_row *row_of(const struct audits *a, struct identity who)
@@ -41,6 +43,16 @@ static void forget(struct daemon *d)
                 const struct identity who = { row->audit.pid, row->audit.start_ticks };
                 if (daemon_now_ms(d) - row->told_ms > TOLD_LATELY_MS && !world_process_find(d->world, who))
                         drop(a, row);
+        }
+}
+
+/* Not at once: what is asked for before its record is on the disk is told from here. */
+static void forget_ended(struct daemon *d)
+{
+        for (size_t i = d->audits.n; i > 0; i--) {
+                struct audits_row *row = &d->audits.rows[i - 1];
+                if (row->ended_ms != 0 && d->world->now_ms - row->ended_ms > ENDED_LATELY_MS)
+                        drop(&d->audits, row);
         }
 }
 
@@ -91,6 +103,50 @@ static uint64_t started_wall_ms(struct daemon *d, uint64_t start_ticks)
         return began_ms <= up_ms && up_ms - began_ms < daemon_wall_ms(d) ? daemon_wall_ms(d) - (up_ms - began_ms) : 0;
 }
 
+/* ---- the engine ---- */
+
+static void on_engine(void *ctx, const struct container_facts *facts, const char *why)
+{
+        struct audits_question *q = ctx;
+        struct audits_row *row = row_of(&q->daemon->audits, q->who);
+        size_t n = 0;
+
+        (void) why;
+        q->question = NULL;
+        if (!row)
+                return;
+        row->is_asked = false;
+        char *more = facts ? audit_facts_add_container(row->audit.facts, row->audit.n_facts, facts, &n) : NULL;
+        if (json_memory_take_failed() || !more || n > JOURNAL_AUDIT_FACTS_MAX) {
+                free(more);
+                return;
+        }
+        free((void *) (uintptr_t) row->audit.facts);
+        row->audit.facts = more;
+        row->audit.n_facts = n;
+}
+
+/* A user's own engine is not the one at engine_socket. */
+static void ask_engine(struct daemon *d, const struct eyes_process *told, struct audits_row *row)
+{
+        const char *socket = d->conf.doors.engine_socket;
+        struct audits_question *q = NULL;
+        struct place place = { 0 };
+
+        if (told->cgroup_known)
+                place_of_cgroup(told->cgroup_path, &place);
+        if (place.kind != PLACE_CONTAINER || place.of_user || socket[0] == '\0')
+                return;
+        for (size_t i = 0; i < AUDITS_QUESTIONS_MAX && !q; i++)
+                if (!d->audits.questions[i].question)
+                        q = &d->audits.questions[i];
+        if (!q)
+                return; /* so many at once: what is known without it will do */
+        *q = (struct audits_question){ .daemon = d, .who = { told->pid, told->start_ticks } };
+        q->question = engine_ask(&d->loop, socket, place.container, on_engine, q);
+        row->is_asked = q->question != NULL;
+}
+
 void audits_told(struct daemon *d, const struct eyes_process *told, const struct process *settled)
 {
         struct audit_ancestor ancestors[ANCESTORS_MAX];
@@ -120,17 +176,35 @@ void audits_told(struct daemon *d, const struct eyes_process *told, const struct
         };
         (void) snprintf(row->audit.boot_id, sizeof(row->audit.boot_id), "%s", d->clock.boot_id);
         d->audits.n++;
+        ask_engine(d, told, row);
 }
 
 /* ---- who is a stranger ---- */
 
-static void write_down(struct daemon *d, struct identity who)
+static void append(struct daemon *d, struct audits_row *row)
 {
-        const struct audits_row *row = row_of(&d->audits, who);
         struct error err = { 0 };
 
-        if (row && journal_append_audit(d->journal, &row->audit, &err) < 0)
-                log_warning("event=audit-lost pid=%u words=\"%s\"", who.pid, err.msg);
+        row->is_due = false;
+        if (journal_append_audit(d->journal, &row->audit, &err) < 0)
+                log_warning("event=audit-lost pid=%u words=\"%s\"", row->audit.pid, err.msg);
+}
+
+static void write_down(struct daemon *d, struct identity who)
+{
+        struct audits_row *row = row_of(&d->audits, who);
+
+        if (row && row->is_asked)
+                row->is_due = true;
+        else if (row)
+                append(d, row);
+}
+
+static void write_answered(struct daemon *d)
+{
+        for (size_t i = 0; i < d->audits.n; i++)
+                if (d->audits.rows[i].is_due && !d->audits.rows[i].is_asked)
+                        append(d, &d->audits.rows[i]);
 }
 
 static bool is_stranger(struct world *w, struct identity who)
@@ -149,9 +223,14 @@ void audits_stepped(struct daemon *d, const struct input *input, const struct ac
         /* Known from before, by a lessord that kept no such rows, or in a journal that was lost since. */
         if (input->kind == INPUT_PROCESS && is_stranger(d->world, input->process.identity))
                 write_down(d, input->process.identity);
+        write_answered(d);
         struct audits_row *row = input->kind == INPUT_PROCESS_ENDED ? row_of(&d->audits, input->process_ended) : NULL;
-        if (row)
-                drop(&d->audits, row);
+        if (!row)
+                return;
+        if (row->is_due)
+                append(d, row); /* without what its engine would have said */
+        row->ended_ms = d->world->now_ms;
+        forget_ended(d);
 }
 
 const struct journal_audit *audits_find(const struct audits *a, uint32_t pid)
@@ -162,6 +241,15 @@ const struct journal_audit *audits_find(const struct audits *a, uint32_t pid)
                 if (a->rows[i].audit.pid == pid && (!found || a->rows[i].audit.start_ticks > found->start_ticks))
                         found = &a->rows[i].audit;
         return found;
+}
+
+void audits_stop(struct audits *a)
+{
+        for (size_t i = 0; i < AUDITS_QUESTIONS_MAX; i++)
+                if (a->questions[i].question) {
+                        engine_cancel(a->questions[i].question);
+                        a->questions[i].question = NULL;
+                }
 }
 
 void audits_fini(struct audits *a)

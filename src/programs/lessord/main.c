@@ -325,6 +325,7 @@ static void close_daemon(struct daemon *d)
         managers_stop(d);
         looks_stop(d);
         warn_stop(d);
+        audits_stop(&d->audits);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
                 uv_close(handles[i], NULL);
         writer_finish(d->writer); /* a snapshot may have been due behind that */
