@@ -237,6 +237,91 @@ def test_approvals_that_cannot_be_made_say_why(place):
         assert place.request("POST", "/api/enforce", body).status == 400, body
 
 
+# ---- where it runs ----
+
+class Unit:
+    """A folder of version 2 that is called like a unit of systemd's; who is started in it runs there."""
+
+    def __init__(self, name):
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            mount = next((line.split()[4] for line in file if " - cgroup2 " in line), None)
+        if not mount or os.geteuid() != 0:
+            pytest.skip("no cgroup2 hierarchy to make a unit's folder in")
+        self.path = os.path.join(mount, f"{name}-{os.getpid()}.service")
+        try:
+            os.mkdir(self.path)
+        except OSError as e:
+            pytest.skip(f"no cgroup can be made here: {e}")
+
+    def before(self):
+        return ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', self.path]
+
+    def remove(self):
+        def removed():
+            try:
+                os.rmdir(self.path)
+            except OSError:
+                return False
+            return True
+        until("nobody is in it", removed)
+
+
+@pytest.fixture(name="unit")
+def fixture_unit():
+    units = []
+
+    def make(name):
+        units.append(Unit(name))
+        return units[-1]
+    yield make
+    for unit in units:
+        unit.remove()
+
+
+def test_approval_for_here_covers_the_unit_and_nothing_else(bare, unit):
+    here, there = unit("lessor-here"), unit("lessor-there")
+    bare.conf(QUICK)
+    bare.start()
+    until("the hands are there", lambda: bare.get("/api/status").json["hands"] == "ok")
+    try:
+        stays, pid = stranger(bare, [*here.before(), *hog()])
+        would_end(bare, pid)
+        approved = lessor(bare, "approve", str(pid), "--here", "--json")
+        assert approved.returncode == 0 and json.loads(approved.stdout)["here"], approved
+        goes, other = stranger(bare, [*there.before(), *hog()])
+        assert lessor(bare, "enforce", "on", "--yes").returncode == 0
+        until("the one elsewhere is ended", lambda: "stranger-ended" in said(bare, other))
+        assert goes.wait(timeout=60) == 0 and stays.poll() is None
+        assert (audit(bare, pid)["verdict"], audit(bare, pid)["why"]) == ("spared", "approved")
+        assert {e["pid"] for e in hands(bare)} == {other}
+    finally:
+        for process in bare.started:
+            process.kill()
+            process.wait()
+
+
+def test_F54_worker_whose_command_is_over_is_under_its_lease_and_nobodys_target(place):
+    """Its parents are gone, its lease is orphaned; enforcement is for who has none."""
+    script = f'"{SIMGPU}" run -- "{SIMGPU}" hog --alloc 1G & echo $! >"$1"; disown'
+    left = os.path.join(place.dir, "left")
+    done = subprocess.run([*plainly(), LESSOR, "run", "--vram", "1G", "--", "bash", "-c", script, "x", left], check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, env={**place.env, "LESSOR_SOCKET": place.socket})
+    assert done.returncode == 0
+    with open(left, encoding="ascii") as file:
+        worker = int(file.read())
+    try:
+        until("it has its memory", lambda: (a := place.lease("L1")).status == 200 and a.json["state"] == "orphaned" and a.json["used_bytes"])
+        assert lessor(place, "enforce", "on", "--yes").returncode == 0
+        other, pid = stranger(place, hog())
+        until("who has no lease is ended", lambda: "stranger-ended" in said(place, pid))
+        assert other.wait(timeout=60) == 0
+        os.kill(worker, 0)
+        assert place.lease("L1").json["state"] == "orphaned" and audit(place, worker) is None
+        assert {e["pid"] for e in hands(place)} == {pid}
+    finally:
+        os.kill(worker, signal.SIGKILL)
+
+
 # ---- warning ----
 
 def test_owner_is_warned_on_his_terminal_and_by_the_hook_with_the_cure(bare):

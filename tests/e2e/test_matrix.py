@@ -35,6 +35,11 @@ MATRIX = [
     ("GET", "/api/usage?by=consumer", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/audit", None, (200, 200, 200, 200, 403)),
     ("GET", "/api/audit?all=true", None, (200, 200, 200, 200, 403)),
+    ("GET", "/api/enforce", None, (200, 200, 200, 200, 403)),
+    ("POST", "/api/enforce", {"mode": "observe"}, (403, 403, 200, 200, 403)),
+    ("GET", "/api/approvals", None, (200, 200, 200, 200, 403)),
+    ("POST", "/api/approve", {"pid": "{pid}"}, (403, 403, 409, 409, 403)),  # what another user runs, lessord does not see
+    ("POST", "/api/unapprove", {"approval": "A4711"}, (403, 403, 404, 404, 403)),
     ("GET", "/api/limits", None, (200, 200, 200, 200, 403)),
     ("GET", f"/api/limits?user={ALICE}", None, (403, 403, 200, 200, 403)),
     ("GET", "/api/config", None, (200, 200, 200, 200, 403)),
