@@ -76,6 +76,14 @@ uint64_t enforce_grace_ms(const struct world *w, const struct audit *a)
         return w->config.enforce_grace_ms[class];
 }
 
+/* It was sent something since the mode was set, and has ended. Who was missing in one list and there in the next was audited anew,
+ * and what it was sent stayed counted: then it is its end that counts. */
+static bool was_ended(const struct world *w, const struct audit *a)
+{
+        return a->gone_ms != 0 && a->n_signals != 0 &&
+               (a->term_ms != 0 ? a->term_ms : a->gone_ms) >= w->enforce.mode_ms;
+}
+
 /* Was what runs in its unit or container ended before, and came again? What a person starts by hand is in none. Only since the mode
  * was set: to set it again is to say "try once more". */
 static uint32_t n_returns(const struct world *w, const struct process *p)
@@ -84,9 +92,8 @@ static uint32_t n_returns(const struct world *w, const struct process *p)
 
         for (uint32_t i = 0; p->place != 0 && i < w->n_audits; i++) {
                 const struct audit *a = &w->audits[i];
-                n += a->gone_ms != 0 && a->term_ms != 0 && a->term_ms >= w->enforce.mode_ms && a->uid == p->uid &&
-                     a->place == p->place && a->program == p->program && a->script == p->script &&
-                     !identity_equal(a->identity, p->identity);
+                n += was_ended(w, a) && a->uid == p->uid && a->place == p->place && a->program == p->program &&
+                     a->script == p->script && !identity_equal(a->identity, p->identity);
         }
         return n;
 }

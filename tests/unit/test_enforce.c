@@ -649,6 +649,27 @@ static void what_its_unit_starts_again_is_ended_once_more_and_then_left(void **s
         scene_end(&s);
 }
 
+/* The driver leaves each of them out of one list while it ends: it has ended all the same, and was sent something. */
+static void what_its_unit_starts_again_is_left_also_where_it_was_missing_once(void **state)
+{
+        (void) state;
+        struct process unit = trainer;
+        unit.place = 0x99;
+        struct scene s;
+        begin(&s);
+        mode(&s, ENFORCE_ENFORCE);
+        for (uint32_t i = 0; i < 5; i++) {
+                uint32_t pid = stranger_with(&s, unit, GiB(5));
+                tick_to(&s, scene_s(&s) + STAY_S + NOTICE_S + 10);
+                scene_process_vanishes(&s, pid);
+                scene_look(&s);
+                scene_process_uses(&s, pid, 0, GiB(5), ROW_USED_KNOWN | ROW_COMPUTE);
+                scene_process_ends(&s, pid);
+        }
+        assert_int_equal(n_sent(&s, 0, SIGTERM), 2);
+        scene_end(&s);
+}
+
 /* ---- approvals ---- */
 
 static void approval_covers_that_users_program_and_script_and_no_name(void **state)
@@ -873,6 +894,7 @@ int main(void)
                 cmocka_unit_test(sleep_of_the_machine_is_no_grace),
                 cmocka_unit_test(mode_that_is_taken_back_stops_what_had_begun),
                 cmocka_unit_test(what_its_unit_starts_again_is_ended_once_more_and_then_left),
+                cmocka_unit_test(what_its_unit_starts_again_is_left_also_where_it_was_missing_once),
                 cmocka_unit_test(approval_covers_that_users_program_and_script_and_no_name),
                 cmocka_unit_test(approval_for_a_place_ends_where_that_does),
                 cmocka_unit_test(approval_that_lapsed_warns_for_a_day_and_then_ends),
