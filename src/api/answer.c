@@ -9,7 +9,10 @@ static void reply_refused(struct conn *c, const struct action *a)
         struct problem p;
 
         c->gives_up = c->binds_here = false;
-        refusal_of_action(&p, a, c->server->host.now_ms(c->server->host.ctx));
+        if (a->why.rule == RULE_ADMIN_ONLY)
+                (void) route_not_admin(c, &p);
+        else
+                refusal_of_action(&p, a, c->server->host.now_ms(c->server->host.ctx));
         conn_reply_problem(c, &p, refusal_extra(a, c->server->host.now_ms(c->server->host.ctx)));
 }
 

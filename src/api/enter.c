@@ -90,7 +90,6 @@ static int identify_by_token(struct conn *c, const char *bearer, struct problem 
 
 static int check_rights(const struct conn *c, struct problem *p)
 {
-        const struct peer_rules *rules = &c->server->options.rules;
         unsigned flags = c->route->flags;
 
         if ((flags & ROUTE_CHANGES) && c->peer.reads_only)
@@ -98,8 +97,13 @@ static int check_rights(const struct conn *c, struct problem *p)
                         p, 403, "reads-only",
                         "this token may only look: give tcp_uid in lessord.conf the user it is to act as, use "
                         "the administrators' token, or ask on the machine itself");
-        if (!(flags & ROUTE_ADMIN) || c->peer.is_admin)
-                return 0;
+        return (flags & ROUTE_ADMIN) && !c->peer.is_admin ? route_not_admin(c, p) : 0;
+}
+
+int route_not_admin(const struct conn *c, struct problem *p)
+{
+        const struct peer_rules *rules = &c->server->options.rules;
+
         if (rules->admin_group)
                 return problem_set(
                         p, 403, "not-admin",

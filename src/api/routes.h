@@ -21,7 +21,8 @@
 
 enum {
         ROUTE_CHANGES = 1 << 0, /* counts against what its user may do a second (cost); never for who only reads */
-        ROUTE_ADMIN = 1 << 1,   /* for administrators alone */
+        ROUTE_ADMIN =
+                1 << 1, /* for administrators alone, by the door; where it is kept who else tried, the core refuses */
         ROUTE_METRICS = 1 << 2, /* may be asked at the metrics door as well */
         ROUTE_HEAVY = 1 << 3,   /* its answer is long: users take turns (turns.h) */
         ROUTE_KEYED = 1 << 4,   /* takes an Idempotency-Key */
@@ -40,6 +41,8 @@ struct route {
 const struct route *route_find(const char *method, const char *path, uint64_t *ret_lease_id,
                                char allowed[ROUTE_ALLOWED_SIZE], struct problem *reterr);
 bool route_takes_query(const struct route *route, const char *name);
+/* The answer to who is no administrator, with the cure: -1. */
+int route_not_admin(const struct conn *c, struct problem *reterr);
 /* An action that answers this connection's input, or is about the lease it waits for. */
 void route_on_action(struct conn *c, const struct action *action);
 

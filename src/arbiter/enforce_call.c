@@ -20,6 +20,7 @@ static void refuse(struct world *w, const struct enforce_call *c, enum rule rule
 {
         answer(w, c, ACTION_REFUSED,
                &(struct reason){ .rule = (uint16_t) rule, .limit = limit, .head_lease_id = c->approval_id }, out);
+        out->items[out->n - 1].process = c->process; /* none but of who is to be approved */
 }
 
 static void set_mode(struct world *w, const struct enforce_call *c, struct actions *out)
