@@ -122,7 +122,8 @@ static bool is_whole_gate(int root, const struct gate_conf *conf, uint64_t cgrou
         return cgroup_id == inode_of(root);
 }
 
-static enum gate_why find_folder(int root, const struct gate_conf *conf, const struct gate_allow *a, struct place *ret)
+static enum gate_why find_folder(int root, const struct gate_conf *conf, const struct gate_allow *a,
+                                 struct gate_place *ret)
 {
         auto_close int folder = place_open_id(root, a->cgroup_id);
         char path[PATH_SIZE];
@@ -136,15 +137,15 @@ static enum gate_why find_folder(int root, const struct gate_conf *conf, const s
                 return GATE_WHY_WHOLE_GATE;
         if (!may_have(path, &st, a))
                 return GATE_WHY_NOT_OURS;
-        *ret = (struct place){ a->cgroup_id, FENCE_EXACT | FENCE_BELOW, gate_conf_covers(conf, path) };
+        *ret = (struct gate_place){ a->cgroup_id, FENCE_EXACT | FENCE_BELOW, gate_conf_covers(conf, path) };
         return GATE_WHY_NONE;
 }
 
-enum gate_why place_find(int root, const struct gate_conf *conf, const struct gate_allow *a, struct place *ret)
+enum gate_why place_find(int root, const struct gate_conf *conf, const struct gate_allow *a, struct gate_place *ret)
 {
         struct target t;
 
-        *ret = (struct place){ 0 };
+        *ret = (struct gate_place){ 0 };
         if (root < 0)
                 return GATE_WHY_NO_CGROUP;
         if (a->cgroup_id != 0)
@@ -158,6 +159,6 @@ enum gate_why place_find(int root, const struct gate_conf *conf, const struct ga
         uint64_t inode = inode_of(folder);
         if (inode == 0)
                 return GATE_WHY_GONE;
-        *ret = (struct place){ inode, FENCE_EXACT, gate_conf_covers(conf, t.cgroup + 1) };
+        *ret = (struct gate_place){ inode, FENCE_EXACT, gate_conf_covers(conf, t.cgroup + 1) };
         return GATE_WHY_NONE;
 }

@@ -16,7 +16,7 @@ bool place_path(int root, int folder, char ret[1024]);
 /* Inodes of this folder and of each around it, the root not among them. */
 size_t place_around(int root, const char *path, uint64_t *ret, size_t max);
 
-struct place {
+struct gate_place {
         uint64_t cgroup_id;
         uint64_t how; /* FENCE_… */
         bool covered; /* in a cgroup that is gated */
@@ -28,4 +28,5 @@ struct place {
  *                      the lease's process is in it
  *   else               the folder in which the lease's process is, without those below it
  */
-enum gate_why place_find(int root, const struct gate_conf *conf, const struct gate_allow *allow, struct place *ret);
+enum gate_why place_find(int root, const struct gate_conf *conf, const struct gate_allow *allow,
+                         struct gate_place *ret);

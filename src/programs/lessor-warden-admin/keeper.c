@@ -53,7 +53,7 @@ static void on_always(void *ctx, uint64_t cgroup_id, bool passes)
 
 void keeper_allow(struct keeper *k, const struct gate_allow *allow, struct gate_answer *ret)
 {
-        struct place place;
+        struct gate_place place;
         uint64_t old = 0;
 
         *ret = (struct gate_answer){ .lease_id = allow->lease_id, .result = GATE_BLOCKED };
