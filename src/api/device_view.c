@@ -87,7 +87,7 @@ json_t *view_strangers(const struct view *v)
                         continue;
 
                 const struct process *p = world_process_find(v->world, h->process);
-                json_t *object = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "pid",
+                json_t *object = json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "place", view_place(v, p), "pid",
                                            view_u64_or_null(!identity_is_none(h->process), h->process.pid), "ghost",
                                            (int) is_ghost(h), "uid", view_u64_or_null(p != NULL, p ? p->uid : 0),
                                            "user", view_text_or_null(p ? user_names_get(v->names, p->uid) : NULL),

@@ -49,6 +49,8 @@ json_t *view_device(const struct view *v, uint32_t device);
 json_t *view_devices(const struct view *v);
 json_t *view_strangers(const struct view *v);
 json_t *view_processes(const struct view *v);
+/* The unit or container that @p runs in, in words (api/audit_facts.h); null: none, not known, or not for this caller. @p may be NULL. */
+json_t *view_place(const struct view *v, const struct process *p);
 /* The order of the queue is computed once a view, when first needed. */
 void view_order_queue(struct view *v);
 json_t *view_lease(struct view *v, const struct lease *lease);

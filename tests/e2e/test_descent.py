@@ -207,6 +207,9 @@ def test_container_belongs_to_whoever_started_it(place, ended, detached):
         assert origin.shell.pid in [pid for pid, _ in steps], worker
         with open(f"/proc/{worker['pid']}/cgroup", encoding="ascii") as file:
             assert cgroup in file.read()
+        assert worker["place"]["kind"] == "container" and worker["place"]["container"] in cgroup, worker
+        table = subprocess.run([LESSOR, "processes"], env={**place.env, "LESSOR_SOCKET": place.socket}, stdout=subprocess.PIPE, text=True, check=True)
+        assert f", in container {worker['place']['container'][:12]}" in table.stdout, table.stdout
         if detached:
             assert {known_by for _, known_by in steps} & {"event"}, worker
     finally:

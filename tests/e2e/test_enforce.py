@@ -286,6 +286,10 @@ def test_approval_for_here_covers_the_unit_and_nothing_else(bare, unit):
     try:
         stays, pid = stranger(bare, [*here.before(), *hog()])
         would_end(bare, pid)
+        name = os.path.basename(here.path)
+        [told] = bare.get("/api/status").json["strangers"]
+        assert (told["place"]["kind"], told["place"]["unit"]) == ("unit", name), told
+        assert f"  in {name}\n" in lessor(bare, "status").stdout
         approved = lessor(bare, "approve", str(pid), "--here", "--json")
         assert approved.returncode == 0 and json.loads(approved.stdout)["here"], approved
         goes, other = stranger(bare, [*there.before(), *hog()])

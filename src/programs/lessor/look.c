@@ -360,17 +360,43 @@ static bool is_ones_own(const json_t *stranger)
                !json_is_true(json_object_get(stranger, "ghost"));
 }
 
+const char *look_place(const json_t *place, char buf[LOOK_PLACE_MAX])
+{
+        char name[64], image[64], service[64];
+
+        buf[0] = '\0';
+        if (!json_is_object(place))
+                return buf;
+        if (!json_is_string(json_object_get(place, "container"))) {
+                (void) show_field(place, "unit", "", buf, LOOK_PLACE_MAX);
+                return buf;
+        }
+        if (!json_is_string(json_object_get(place, "name"))) {
+                (void) show_field(place, "container", "?", name, sizeof(name));
+                (void) snprintf(buf, LOOK_PLACE_MAX, "container %.12s", name);
+                return buf;
+        }
+        (void) show_field(place, "name", "?", name, sizeof(name));
+        (void) show_field(place, "image", "?", image, sizeof(image));
+        (void) show_field(place, "service", "", service, sizeof(service));
+        (void) snprintf(buf, LOOK_PLACE_MAX, "container %s (%s%s%s)", name, image, service[0] ? ", service " : "",
+                        service);
+        return buf;
+}
+
 void look_strangers(const json_t *strangers)
 {
         size_t i;
         json_t *stranger;
         json_array_foreach(strangers, i, stranger)
         {
-                char pid[32], user[FIELD_MAX], comm[FIELD_MAX], used[SIZE_TEXT_MAX], device[64];
-                (void) printf("  pid %-8s %-16s used %-11s %s %s\n", show_field(stranger, "pid", "?", pid, sizeof(pid)),
+                char pid[32], user[FIELD_MAX], comm[FIELD_MAX], used[SIZE_TEXT_MAX], device[64], place[LOOK_PLACE_MAX];
+                (void) look_place(json_object_get(stranger, "place"), place);
+                (void) printf("  pid %-8s %-16s used %-11s %s %s%s%s\n",
+                              show_field(stranger, "pid", "?", pid, sizeof(pid)),
                               show_field(stranger, "comm", "?", comm, sizeof(comm)),
                               show_bytes(stranger, "used_bytes", used), short_uuid(stranger, device, sizeof(device)),
-                              show_field(stranger, "user", "?", user, sizeof(user)));
+                              show_field(stranger, "user", "?", user, sizeof(user)), place[0] ? "  in " : "", place);
                 if (is_ones_own(stranger))
                         (void) printf("           yours: `lessor adopt %s` gives it a lease\n", pid);
         }

@@ -22,3 +22,6 @@ void look_listed(const json_t *leases);
 void look_queue(const json_t *queue);
 void look_strangers(const json_t *strangers);
 void look_lease(const json_t *lease);
+/* "ollama.service", "web (ghcr.io/x/y, service chat)": where it runs; "" = not known. Returns @buf. */
+enum { LOOK_PLACE_MAX = 256 };
+const char *look_place(const json_t *place, char buf[LOOK_PLACE_MAX]);

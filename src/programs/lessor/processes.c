@@ -70,17 +70,19 @@ static void print_ancestors(const json_t *list)
 static void print_process(const json_t *process)
 {
         char pid[CELL_MAX], name[CELL_MAX], user[CELL_MAX], lease[CELL_MAX], by[CELL_MAX], guard[CELL_MAX],
-                size[SIZE_TEXT_MAX] = "?";
+                size[SIZE_TEXT_MAX] = "?", place[LOOK_PLACE_MAX];
         bool known;
         uint64_t bytes = bytes_of(process, &known);
 
         if (known)
                 (void) size_text_short(bytes, size);
+        (void) look_place(json_object_get(process, "place"), place);
         (void) show_field(process, "guard", "none", guard, sizeof(guard));
-        (void) printf("  %s %s %s %9s  %s %s%s%s\n", cell(process, "pid", 8, pid),
+        (void) printf("  %s %s %s %9s  %s %s%s%s%s%s\n", cell(process, "pid", 8, pid),
                       cell(process, "comm", NAME_COLUMNS, name), cell(process, "user", 10, user), size,
                       cell(process, "lease", 6, lease), show_field(process, "by", "none", by, sizeof(by)),
-                      strcmp(guard, "none") != 0 ? ", never a target: " : "", strcmp(guard, "none") != 0 ? guard : "");
+                      strcmp(guard, "none") != 0 ? ", never a target: " : "", strcmp(guard, "none") != 0 ? guard : "",
+                      place[0] ? ", in " : "", place);
         print_ancestors(json_object_get(process, "ancestors"));
 }
 
