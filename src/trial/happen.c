@@ -169,7 +169,8 @@ static void suspend(struct trial *t, const struct event *e)
         if (!fault_strikes(&t->faults, FAULT_SUSPENDED, &r))
                 return;
         t->now_ms += e->arg[0];
-        book_nobody_waited(t, e->arg[0]);
+        if (t->up) /* else it is part of the time that lessord was away, which counts when it is back */
+                book_nobody_waited(t, e->arg[0]);
 }
 
 static void some_process_dies(struct trial *t, uint32_t c)
