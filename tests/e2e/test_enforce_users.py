@@ -48,7 +48,7 @@ class Users(System):
                                     stdin=subprocess.DEVNULL, stdout=err, stderr=err)
 
     def spawn_daemon(self, *options):
-        script = ('mount --bind "$1/group" /etc/group && mount -t tmpfs none /run && mkdir -m 755 /run/lessor && mkdir -m 1777 /run/lock && '
+        script = ('[ ! -e "$1/bin/way-in" ] || mount --bind "$1/bin/way-in" /usr/sbin/agetty && mount --bind "$1/group" /etc/group && mount -t tmpfs none /run && mkdir -m 755 /run/lessor && mkdir -m 1777 /run/lock && '
                   'mount --bind "$1/run" /run/lessor && mount --bind "$1/lib" /var/lib && shift && exec "$@"')
         with open(os.path.join(self.dir, "lessord.err"), "ab") as err:
             return subprocess.Popen(
@@ -185,6 +185,36 @@ def test_F50_whom_the_hands_may_not_signal_is_not_ended(users):
     users.mode("enforce")
     until("it is refused", lambda: "uid_not_allowed" in open(os.path.join(users.dir, "lessord.err"), encoding="utf-8").read())
     assert process.poll() is None and users.audit(pid)["sigkill"] is None
+
+
+@pytest.fixture(name="guarded")
+def fixture_guarded():
+    """Where lessord looks, the card's own program is a program that people log in by: the file, under the name it has here."""
+    if not os.path.exists("/usr/sbin/agetty"):
+        pytest.skip("no agetty here")
+    place = Users()
+    try:
+        shutil.copy(place.simgpu, os.path.join(place.bin, "way-in"))
+        place.start()
+        until("the hands are there", lambda: place.get("/api/status").json["hands"] == "ok")
+        yield place
+    finally:
+        place.close()
+
+
+def test_F49_file_that_is_never_a_target_is_known_before_anything_is_decided(guarded):
+    """Where the hands look it is no such file: it is lessord that spares it. A copy of it, called as the real one is, is a stranger."""
+    way_in = os.path.join(guarded.bin, "way-in")
+    named = shutil.copy(guarded.simgpu, os.path.join(guarded.bin, "agetty"))
+    spared, pid = guarded.stranger(BOB, program=way_in)
+    guarded.mode("enforce")
+    other, other_pid = guarded.stranger(BOB, program=named)
+    assert other.wait(timeout=60) == 0
+    until("its end is in the books", lambda: "stranger-ended" in guarded.said(other_pid))
+    assert spared.poll() is None and guarded.audit(pid) is None
+    shown = {p["pid"]: p["guard"] for p in guarded.get("/api/processes").json["processes"]}
+    assert shown[pid] == "sshd", shown
+    assert {e["pid"] for e in guarded.hands()} == {other_pid}
 
 
 # ---- approvals ----

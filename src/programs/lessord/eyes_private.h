@@ -8,6 +8,7 @@
 #include <uv.h>
 #include "programs/lessord/eyes_child.h"
 #include "programs/lessord/eyes_link.h"
+#include "programs/lessord/guards.h"
 #include "wire/eyes.h"
 
 struct eyes_slot {
@@ -51,6 +52,7 @@ struct eyes_link {
         uint64_t started_ms;
         uint64_t answered_ms; /* CLOCK_MONOTONIC of the last answer of any process; 0 = never */
         struct eyes_hello hello;
+        struct guards guards;
         uint64_t next_read_id;
         struct eyes_read_sent reads[EYES_READS_MAX];
         uint32_t n_devices;
