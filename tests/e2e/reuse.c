@@ -90,7 +90,7 @@ static _Noreturn void live(int role)
                 int child = role + 1;
                 pid_t r = fork_as(child == TAKER ? t.taken : t.pid[child]);
                 if (r < 0)
-                        die(1, "clone3");
+                        die(errno == EEXIST ? EXIT_SKIP : 1, "clone3, a number that is somebody else's");
                 made = r == 0;
                 role = made ? child : role;
         }
@@ -103,7 +103,8 @@ static void begin(int role)
         if (r == 0)
                 live(role);
         if (r < 0)
-                die(errno == EPERM || errno == EINVAL || errno == ENOSYS ? EXIT_SKIP : 1, "clone3 with set_tid");
+                die(errno == EPERM || errno == EINVAL || errno == ENOSYS || errno == EEXIST ? EXIT_SKIP : 1,
+                    "clone3 with set_tid");
 }
 
 /* Who begins a session, and whose number is given out again: that of a session is not, while somebody lives in it. */
@@ -118,11 +119,17 @@ static void choose(void)
 
 static void await_ready(int n)
 {
+        struct pollfd p = { .fd = t.ready[0], .events = POLLIN };
         char byte;
 
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
+                if (poll(&p, 1, 2 * WAIT_MS) != 1) { /* one of them found its number taken, and said so */
+                        errno = EEXIST;
+                        die(EXIT_SKIP, "not all of them came");
+                }
                 if (read(t.ready[0], &byte, 1) != 1)
                         die(1, "ready");
+        }
 }
 
 static void note(int role, uint32_t pid)
