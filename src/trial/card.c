@@ -207,6 +207,8 @@ void card_tell(struct trial *t, uint32_t c)
         input.device.health = card->lost ? DEVICE_LOST : DEVICE_OK;
         if (card->lost)
                 card->said = (struct said){ .changed_ms = t->now_ms };
+        for (uint32_t i = 0; i < t->n_procs && card->lost; i++)
+                t->procs[i].known = t->procs[i].known && t->procs[i].card != c; /* what was read of it is forgotten */
         (void) daemon_submit(t, &input);
 }
 
