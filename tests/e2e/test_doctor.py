@@ -340,6 +340,24 @@ def test_degraded_books_are_told_and_no_lease_is_promised(own, machine):
     assert code == 1 and "does not answer lessord" in check(report, "lessord's view")["text"]
 
 
+def test_enforcer_is_told_with_why_nobody_is_ended_just_now(own, machine):
+    def told(conf=None):
+        if conf:
+            own.kill_daemon()
+            with open(os.path.join(own.dir, "lessord.conf"), "w", encoding="ascii") as file:
+                file.write(conf)
+            own.start_daemon()
+        return check(json.loads(under_card(own, "--json", LESSOR_DOCTOR_ROOT=machine.dir).stdout), "enforcer")
+    new = told()
+    assert new["finding"] == "fact" and re.match(r"observe: .*nobody is ended", new["text"]) and new["cure"], new
+    assert own.lessor("enforce", "on", "--yes").returncode == 0
+    doubtful = told("enforce_sweep = 1h\n")  # nothing counts as seen for an hour
+    assert doubtful["finding"] == "warn" and doubtful["cure"], doubtful
+    assert doubtful["text"] == "enforce, and in doubt, so nobody is ended: not every device was seen yet since the start", doubtful
+    lowered = told("enforce_max = warn\n")
+    assert lowered["finding"] == "warn" and lowered["text"].startswith("warn, though enforce was asked for: enforce_max"), lowered
+
+
 def test_colour_only_on_a_terminal(machine):
     terminal = Terminal([LESSOR, "doctor"], {**os.environ, "TERM": "xterm", "LESSOR_SOCKET": "/nowhere/s", "LESSOR_DOCTOR_ROOT": machine.dir,
                                              "PATH": f"{BUILD}/bin:{os.environ['PATH']}"})

@@ -93,7 +93,7 @@ static void print_check(const struct check *check)
 
 static void print_cells(const struct doctor *d, enum place place)
 {
-        struct verdict verdict;
+        struct cell_verdict verdict;
         (void) printf("%s%-*s", place == d->place ? "→ " : "  ", PLACE_COLUMN, place_names[place]);
         for (int ability = 0; ability < ABILITY_N; ability++) {
                 doctor_judge(d, place, (enum ability) ability, &verdict);
@@ -107,7 +107,7 @@ static void print_cells(const struct doctor *d, enum place place)
 /* Each "no" once, with all the places it holds for. */
 static void print_reasons(const struct doctor *d, enum ability ability)
 {
-        struct verdict all[PLACE_N];
+        struct cell_verdict all[PLACE_N];
         bool told[PLACE_N] = { false };
 
         for (int place = 0; place < PLACE_N; place++)
@@ -157,7 +157,7 @@ static json_t *text_or_null(const char *text)
 
 static json_t *row_json(const struct doctor *d, enum place place)
 {
-        struct verdict verdict;
+        struct cell_verdict verdict;
         json_t *row = json_pack("{s:s, s:b}", "place", place_names[place], "current", (int) (place == d->place));
         for (int ability = 0; row && ability < ABILITY_N; ability++) {
                 doctor_judge(d, place, (enum ability) ability, &verdict);
@@ -210,7 +210,7 @@ static int read_words(const struct verb *verb, int argc, char **argv, bool *ret_
 int verb_doctor_main(const struct verb *verb, int argc, char **argv)
 {
         static struct doctor d;
-        struct verdict leases;
+        struct cell_verdict leases;
         bool json = false, prove = false;
 
         int code = read_words(verb, argc, argv, &json, &prove);

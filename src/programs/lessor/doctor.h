@@ -93,11 +93,11 @@ void doctor_rights(struct doctor *d);  /* doctor_rights.c */
 
 /* ---- the table (doctor_table.c) ---- */
 enum ability { ABILITY_LEASE, ABILITY_RELEASE, ABILITY_PARK, ABILITY_ENFORCE, ABILITY_N };
-struct verdict {
+struct cell_verdict {
         bool works;
         char why[DOCTOR_TEXT_MAX], cure[DOCTOR_TEXT_MAX]; /* where it does not */
 };
-void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct verdict *ret);
+void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct cell_verdict *ret);
 extern const char *const place_names[PLACE_N], *const ability_names[ABILITY_N], *const finding_names[FINDING_N];
 
 /* The rights each part needs, and what for (security S23). */

@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/size.h"
 #include "client/client.h"
+#include "model/enforce.h"
 #include "programs/lessor/capture.h"
 #include "programs/lessor/doctor.h"
 #include "programs/lessor/lessord.h"
@@ -225,6 +226,67 @@ static void check_memory(struct doctor *d, const struct client *client)
         client_answer_fini(&answer);
 }
 
+/* ---- the enforcer ---- */
+
+/* What ends the doubt; of one that these words do not know nothing is said. */
+static const char *cure_of_doubt(const char *doubt, const char **ret_words)
+{
+        static const char *const cures[DOUBT_N] = {
+                [DOUBT_BOOKS] = "see `books`; `lessor journal verify` tells what is damaged",
+                [DOUBT_EYES] = "see `driver` and `lessord's view`",
+                [DOUBT_SWEEP] = "it ends by itself when every device was seen once",
+                [DOUBT_BLIND] = "`lessor status` shows who; give it a lease, or end it as its owner",
+                [DOUBT_FULL] = "`lessor enforce` shows them; end some, or approve them",
+        };
+
+        for (size_t i = DOUBT_NONE + 1; i < DOUBT_N; i++)
+                if (strcmp(enforce_doubt_name((enum enforce_doubt) i), doubt) == 0) {
+                        *ret_words = enforce_doubt_text((enum enforce_doubt) i);
+                        return cures[i];
+                }
+        *ret_words = doubt;
+        return "";
+}
+
+/* What becomes of processes without a lease, and why just now of nobody. */
+static void check_enforcer(struct doctor *d, const struct client *client)
+{
+        static const char *const does[] = { "they are shown, and nobody is ended",
+                                            "their owners are told, and nobody is ended",
+                                            "they are ended: notice, SIGTERM, a grace, SIGKILL" };
+        struct client_answer answer;
+        enum enforce_mode mode;
+        char safe[FIELD_MAX], doubt[FIELD_MAX];
+        const char *words = "";
+
+        if (!get(client, "/api/enforce", &answer))
+                return;
+        (void) show_field(answer.body, "asked_mode", "?", safe, sizeof(safe));
+        (void) show_field(answer.body, "doubt", "none", doubt, sizeof(doubt));
+        if (enforce_mode_parse(json_text(answer.body, "mode", ""), &mode)) {
+                bool lowered = strcmp(safe, enforce_mode_name(mode)) != 0, doubted = strcmp(doubt, "none") != 0;
+                const char *name = enforce_mode_name(mode);
+                const char *cure = doubted ? cure_of_doubt(doubt, &words) : "";
+                if (doubted && mode == ENFORCE_ENFORCE)
+                        doctor_addf(d, "enforcer", FINDING_WARN, cure, "%s, and in doubt, so %s: %s", name,
+                                    strcmp(doubt, enforce_doubt_name(DOUBT_BLIND)) == 0 ||
+                                                    strcmp(doubt, enforce_doubt_name(DOUBT_FULL)) == 0
+                                            ? "those are left alone"
+                                            : "nobody is ended",
+                                    words);
+                else if (lowered)
+                        doctor_addf(
+                                d, "enforcer", FINDING_WARN, "raise it and reload, or ask for less (`lessor enforce`)",
+                                "%s, though %s was asked for: enforce_max in lessord.conf allows no more", name, safe);
+                else
+                        doctor_addf(d, "enforcer", FINDING_FACT,
+                                    doubted ? cure : "`lessor enforce` tells whom it judged; lessor-enforce(1)",
+                                    "%s: of processes without a lease, %s%s%s", name, does[mode],
+                                    doubted ? "; in doubt: " : "", words);
+        }
+        client_answer_fini(&answer);
+}
+
 /* ---- versions ---- */
 
 static void put_version(char *text, size_t size, bool *same, const char *name, const char *version)
@@ -325,6 +387,7 @@ void doctor_lessord(struct doctor *d)
                 check_managers(d, answer.body);
                 check_parking(d, answer.body);
                 client_answer_fini(&answer);
+                check_enforcer(d, &client);
                 check_memory(d, &client);
         }
         check_versions(d, version);

@@ -19,14 +19,14 @@ const char *const ability_names[ABILITY_N] = {
         [ABILITY_ENFORCE] = "enforce",
 };
 
-static void no(struct verdict *v, const char *why, const char *cure)
+static void no(struct cell_verdict *v, const char *why, const char *cure)
 {
         v->works = false;
         (void) snprintf(v->why, sizeof(v->why), "%s", why);
         (void) snprintf(v->cure, sizeof(v->cure), "%s", cure);
 }
 
-static void judge_lease(const struct doctor *d, bool here, struct verdict *v)
+static void judge_lease(const struct doctor *d, bool here, struct cell_verdict *v)
 {
         switch (d->driver) {
         case DRIVER_NONE:
@@ -49,7 +49,7 @@ static void judge_lease(const struct doctor *d, bool here, struct verdict *v)
 }
 
 /* Ending what was named beforehand (--kill-at-end, --kill-left). */
-static void judge_enforce(const struct doctor *d, enum place place, bool here, struct verdict *v)
+static void judge_enforce(const struct doctor *d, enum place place, bool here, struct cell_verdict *v)
 {
         if (place == PLACE_WSL) {
                 no(v, "the driver tells no memory per process under WSL: who holds what is not proven there",
@@ -72,7 +72,7 @@ static void judge_enforce(const struct doctor *d, enum place place, bool here, s
 }
 
 /* Checkpoints: by the hands, of processes they can see, with a driver and a machine that can. */
-static void judge_park(const struct doctor *d, enum place place, bool here, struct verdict *v)
+static void judge_park(const struct doctor *d, enum place place, bool here, struct cell_verdict *v)
 {
         if (place == PLACE_WSL) {
                 no(v, "the driver cannot checkpoint under WSL", "none under WSL; on Linux itself it works");
@@ -89,11 +89,11 @@ static void judge_park(const struct doctor *d, enum place place, bool here, stru
                 no(v, d->proof_words, "see the checks above; other ways out work without it");
 }
 
-void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct verdict *ret)
+void doctor_judge(const struct doctor *d, enum place place, enum ability ability, struct cell_verdict *ret)
 {
         bool here = place == d->place;
 
-        *ret = (struct verdict){ .works = true };
+        *ret = (struct cell_verdict){ .works = true };
         switch (ability) {
         case ABILITY_LEASE:
                 judge_lease(d, here, ret);
