@@ -66,7 +66,7 @@ static void lease_that_misses_its_work_says_so_once(void **state)
                         scene_step_for(&s, &approve, 1);
                         assert_int_equal(s.world->n_approvals, 1);
                 }
-                scene_tick_to_s(&s, 20 + MISSES_AFTER_MS / 1000 + (what == SHORT ? -1 : 1));
+                scene_tick_to_s(&s, (what == SHORT ? UINT64_C(19) : UINT64_C(21)) + MISSES_AFTER_MS / 1000);
                 assert_int_equal(scene_count_rule(&s, 0, a, RULE_MISSES_WORK), rows[i].warnings);
                 if (rows[i].warnings == 1) {
                         const struct action *said = scene_last(&s, a, ACTION_WARNING);
