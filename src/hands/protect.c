@@ -43,7 +43,7 @@ void protect_look(struct protect_list *list, const char *own_folder, const struc
                         add(list, path, true);
         list->n_own = list->n;
         for (size_t i = 0; i < WAY_IN_N; i++)
-                add(list, always[i], false);
+                add(list, way_in[i], false);
         list->n_way_in = list->n;
         for (size_t i = WAY_IN_N; i < ALWAYS_N; i++)
                 add(list, always[i], false);
