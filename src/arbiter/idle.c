@@ -25,17 +25,11 @@ static const struct lease *lease_of(const struct world *w, const struct holder *
         return h->kind == HOLDER_LEASE && h->lease.index < w->n_leases ? &w->leases[h->lease.index] : NULL;
 }
 
-/* What a program says of itself is asked before what it looks like: who waits for an answer of the network is at work. */
-static uint64_t since_ms(const struct holder *h)
-{
-        return h->tells_idle ? h->idle_since_ms : h->rests_since_ms;
-}
-
 uint64_t idle_since_ms(const struct world *w, const struct holder *h)
 {
         const struct lease *lease = lease_of(w, h);
 
-        return lease && may_be_idle(lease) ? since_ms(h) : 0;
+        return lease && may_be_idle(lease) ? holder_idle_since_ms(h) : 0;
 }
 
 uint64_t idle_reclaimable_since_ms(const struct world *w, const struct holder *h, uint64_t *ret_changes_ms)
@@ -115,7 +109,7 @@ void idle_tick(struct world *w, const struct lease *lease, struct actions *out)
                                                       [IDLE_TOLD_RECLAIMABLE] = RULE_IDLE_RECLAIMABLE,
                                                       [IDLE_TOLD_LISTED] = RULE_IDLE_LISTED };
         struct holder *h = world_holder_get(w, lease->holder);
-        uint64_t since = h && may_be_idle(lease) ? since_ms(h) : 0;
+        uint64_t since = h && may_be_idle(lease) ? holder_idle_since_ms(h) : 0;
 
         if (!h || !actions_have_room(out, 3))
                 return;

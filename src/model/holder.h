@@ -86,6 +86,13 @@ static inline bool holder_reading_is_known(const struct holder *h)
         return h->used_known && !h->managed;
 }
 
+/* Since when it does nothing; 0 = it works, or nobody knows. What a program says of itself is asked before what it looks like:
+ * who waits for an answer of the network is at work. */
+static inline uint64_t holder_idle_since_ms(const struct holder *h)
+{
+        return h->tells_idle ? h->idle_since_ms : h->rests_since_ms;
+}
+
 /* A claim and an uncollected grant have nothing on the device, which is known: they never hide in what nobody can
  * attribute (A5). */
 static inline bool holder_is_promise(const struct holder *h)

@@ -90,7 +90,7 @@ static void add_lease(struct world *w, const struct lease *lease, uint64_t from_
         } else if (lease->state != LEASE_DRAINING) { /* it has ended: what is left of it is nobody's by now */
                 const struct holder *h = world_holder_get(w, lease->holder);
                 add(row, ACCOUNT_HELD, lease->bytes, ms);
-                if (h && h->idle_since_ms != 0)
+                if (h && holder_idle_since_ms(h) != 0)
                         add(row, ACCOUNT_IDLE, lease->bytes, ms);
         }
 }

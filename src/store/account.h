@@ -6,7 +6,8 @@
  * first of them. Sums by (uid, consumer); of bounded size, whatever the journal has.
  *
  *   held    on a device, from its grant on until it has ended in the books, parked time not included: what fairness counts too
- *   idle    of that, while its program said that it has nothing to do, and its memory did not grow
+ *   idle    of that, while its program said that it has nothing to do and its memory did not grow, or where it says nothing of that,
+ *           while it was seen to do nothing (design 4.3; unknown is at work)
  *   waited  in the queue; of a booking, from the moment it was booked for
  *   parked  off its device, to come back
  */

@@ -97,6 +97,46 @@ static void what_each_had_is_summed_over_segments(void **state)
         scene_end(&s);
 }
 
+/* Between two looks: from the first that saw it rest to the first that saw it work. Unknown is at work. */
+static void idleness_that_was_only_seen_is_idleness(void **state)
+{
+        static const struct {
+                const char *name;
+                uint32_t seen;
+                uint64_t idle_s;
+        } rows[] = {
+                { "rested", ROW_RESTED, 100 },
+                { "worked", ROW_WORKED, 0 },
+                { "nobody knows", 0, 0 },
+        };
+        (void) state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                scene_begin(&s);
+                uint32_t card = scene_device(&s, GiB(24));
+                scene_record(&s);
+                uint64_t id = scene_request(&s, (struct ask){ .uid = ALICE, .bytes = GiB(16), .consumer = "train" });
+                scene_uses(&s, id, GiB(16));
+                struct scene_row *row = scene_row(&s, scene_owner(&s, id), card);
+                scene_tick_to_s(&s, 200);
+                row->flags = ROW_USED_KNOWN | ROW_COMPUTE | rows[i].seen;
+                scene_look(&s);
+                scene_tick_to_s(&s, 300);
+                row->flags = ROW_USED_KNOWN | ROW_COMPUTE | ROW_WORKED;
+                scene_look(&s);
+                scene_tick_to_s(&s, 400);
+                scene_release(&s, id);
+                struct account account = read_account(scene_read_journal(&s), (struct account_options){ 0 });
+                struct account_row train = row_of(&account, ALICE, "train");
+                print_message("# %s\n", rows[i].name);
+                assert_row(&train, ACCOUNT_HELD, 400, GiB(16));
+                assert_row(&train, ACCOUNT_IDLE, rows[i].idle_s, GiB(16));
+                account_fini(&account);
+                scene_record_end(&s);
+                scene_end(&s);
+        }
+}
+
 static void lease_that_ends_in_the_moment_in_which_it_begins_is_counted(void **state)
 {
         struct scene s;
@@ -332,6 +372,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_each_had_is_summed_over_segments),
+                cmocka_unit_test(idleness_that_was_only_seen_is_idleness),
                 cmocka_unit_test(lease_that_ends_in_the_moment_in_which_it_begins_is_counted),
                 cmocka_unit_test(since_counts_from_that_moment_on_also_within_what_was_held_then),
                 cmocka_unit_test(lessord_that_runs_has_what_goes_on_counted_until_now),
