@@ -33,6 +33,8 @@ struct api_health {
         const char *
                 process_events; /* "told", "refused", "namespace", "missing", "none"; NULL: the eyes have not said yet */
         int process_events_errno; /* why not; 0 = that says nothing */
+        bool accounting_known;
+        bool accounting; /* the kernel's process accounting is read */
         uint64_t started_wall_ms;
         const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
         const char *read_only_reason; /* NULL, or who owns the card */

@@ -69,9 +69,10 @@ void look_status(struct conn *c)
         conn_view(c, &v);
         host->health(host->ctx, &h);
         json_t *object =
-                json_pack("{s:s?, s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                json_pack("{s:s?, s:o, s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                           "process_events", h.process_events, "process_events_errno",
-                          view_u64_or_null(h.process_events_errno > 0, (uint64_t) h.process_events_errno), "started",
+                          view_u64_or_null(h.process_events_errno > 0, (uint64_t) h.process_events_errno), "accounting",
+                          h.accounting_known ? json_boolean(h.accounting) : json_null(), "started",
                           view_wall_time(h.started_wall_ms), "config_error", view_text_or_null(h.config_error), "hands",
                           h.hands, "hands_words", view_text_or_null(h.hands_words), "units_words",
                           view_text_or_null(h.units_words), "sleep_words", view_text_or_null(h.sleep_words),

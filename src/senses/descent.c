@@ -2,6 +2,7 @@
 #include "senses/descent.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -283,6 +284,46 @@ void descent_account(struct descent *d, int fd, bool follows)
                 lineage_record_gap(&d->lineage);
 }
 
+void descent_account_at(struct descent *d, const char *folder)
+{
+        d->accounting_folder = folder;
+}
+
+/* Root's, and nobody else's to write. -1: there is none. */
+static int open_records(int folder, const char *name, struct stat *ret)
+{
+        auto_close int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+        if (fd < 0 || fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode) || ret->st_uid != 0 || (ret->st_mode & 022) != 0)
+                return -1;
+        return take_fd(fd);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+        return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Which file is written now? It follows the one before where that has its second name. */
+static void look_for_records(struct descent *d, uint64_t now_ms)
+{
+        struct stat now, before, ours;
+
+        if (!d->accounting_folder ||
+            (d->accounting_looked_ms != 0 && now_ms < d->accounting_looked_ms + DESCENT_ACCOUNT_EVERY_MS))
+                return;
+        d->accounting_looked_ms = now_ms ? now_ms : 1;
+        auto_close int folder = open(d->accounting_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        auto_close int fd = folder >= 0 ? open_records(folder, "records", &now) : -1;
+        bool has = d->accounting_fd >= 0 && fstat(d->accounting_fd, &ours) == 0;
+        if (fd < 0 && !has)
+                return;
+        if (fd >= 0 && has && is_same(&now, &ours))
+                return;
+        auto_close int old = fd >= 0 && has ? open_records(folder, "records.1", &before) : -1;
+        descent_account(d, take_fd(fd), old >= 0 && is_same(&before, &ours));
+}
+
 /* ---- the caller's side ---- */
 
 void descent_begin(struct descent *d, const struct process_source *source, uint64_t now_ms)
@@ -294,6 +335,7 @@ void descent_begin(struct descent *d, const struct process_source *source, uint6
         if (d->events_fd >= 0)
                 scan(d, now_ms);
         lineage_record_gap(&d->lineage);
+        look_for_records(d, now_ms);
 }
 
 void descent_fini(struct descent *d)
@@ -334,6 +376,7 @@ static void catch_up(struct descent *d, uint64_t now_ms, bool scan_at_once)
                 take_events(d, now_ms);
                 settle(d);
         }
+        look_for_records(d, now_ms);
         (void) take_records(d);
 }
 

@@ -33,7 +33,7 @@ static bool hello_differs(const struct eyes_hello *a, const struct eyes_hello *b
         return a->version != b->version || a->driver_state != b->driver_state || a->rc != b->rc ||
                strcmp(a->driver_version, b->driver_version) != 0 || strcmp(a->boot_id, b->boot_id) != 0 ||
                a->host_pids != b->host_pids || a->n_devices != b->n_devices || a->n_hidden != b->n_hidden ||
-               a->events != b->events || a->events_errno != b->events_errno;
+               a->events != b->events || a->events_errno != b->events_errno || a->accounting != b->accounting;
 }
 
 static void say_hello(struct watcher *w)
@@ -50,6 +50,7 @@ static void say_hello(struct watcher *w)
         m->n_hidden = w->n_hidden;
         m->events = w->descent ? w->descent->events : EYES_EVENTS_NONE;
         m->events_errno = w->descent ? w->descent->events_errno : 0;
+        m->accounting = w->descent && w->descent->accounting_fd >= 0;
         if (!hello_differs(m, &w->told))
                 return;
         w->told = *m;
@@ -560,8 +561,10 @@ int watcher_turn(struct watcher *w, uint64_t now_ms)
         struct process_entry gone;
         bool all = now_ms >= w->next_look_ms;
 
-        if (w->descent)
+        if (w->descent) {
                 descent_turn(w->descent, now_ms);
+                say_hello(w); /* if it is another one now */
+        }
         while (process_table_take_exited(&w->table, &gone)) {
                 struct eyes_exited *m = &new_message(w, EYES_EXITED)->exited;
 

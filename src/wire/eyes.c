@@ -43,6 +43,7 @@ static void code_hello(struct codec *c, struct eyes_hello *m)
         code_i32(c, &m->events_errno);
         code_require(c, "events_errno",
                      m->events_errno == 0 || m->events == EYES_EVENTS_REFUSED || m->events == EYES_EVENTS_MISSING);
+        code_bool(c, &m->accounting);
 }
 
 static void code_device(struct codec *c, struct eyes_device *m)

@@ -184,6 +184,7 @@ struct eyes_hello {
         uint32_t n_hidden;  /* devices the driver counts but lets nobody open here (NVML 4, 17): no uuid */
         enum eyes_events events;
         int32_t events_errno; /* of REFUSED and MISSING, else 0 */
+        bool accounting;      /* the kernel's process accounting is read */
 };
 
 struct eyes_device {

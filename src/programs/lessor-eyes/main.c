@@ -187,11 +187,12 @@ static size_t raise_descriptor_limit(void)
 
 static void usage(FILE *out)
 {
-        (void) fputs("Usage: lessor-eyes --fd N\n"
+        (void) fputs("Usage: lessor-eyes --fd N [OPTION]...\n"
                      "\n"
                      "Reads the GPUs (NVML) and /proc for lessord, which starts it; not meant to be started by hand.\n"
                      "\n"
                      "  --fd N      the descriptor of a SOCK_SEQPACKET socket to lessord\n"
+                     "  --accounting DIR  where lessor-accounting keeps its records\n"
                      "  --verbose   log more, to stderr\n"
                      "  --help      show this text\n"
                      "\n"
@@ -200,10 +201,11 @@ static void usage(FILE *out)
                      out);
 }
 
-static int parse_options(int argc, char **argv, int *ret_fd)
+static int parse_options(int argc, char **argv, int *ret_fd, const char **ret_accounting)
 {
         static const struct option options[] = {
                 { "fd", required_argument, NULL, 'f' },
+                { "accounting", required_argument, NULL, 'a' },
                 { "verbose", no_argument, NULL, 'v' },
                 { "help", no_argument, NULL, 'h' },
                 { 0 },
@@ -217,6 +219,8 @@ static int parse_options(int argc, char **argv, int *ret_fd)
                 if (c == 'h') {
                         usage(stdout);
                         exit(EXIT_SUCCESS);
+                } else if (c == 'a') {
+                        *ret_accounting = optarg;
                 } else if (c == 'v') {
                         log_init("lessor-eyes", LOG_LEVEL_DEBUG);
                 } else if (c == 'f') {
@@ -256,10 +260,11 @@ int main(int argc, char **argv)
         static struct eyes_message hello;
         static struct descent descent;
         struct error err = { 0 };
+        const char *accounting = NULL;
         int sock = -1;
 
         log_init("lessor-eyes", LOG_LEVEL_INFO);
-        if (parse_options(argc, argv, &sock) < 0 || check_socket(sock) < 0)
+        if (parse_options(argc, argv, &sock, &accounting) < 0 || check_socket(sock) < 0)
                 return EXIT_USAGE;
         /* The socket's end ends this program; while a driver call hangs, only the kernel can: no pile of orphans (F22). */
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -284,6 +289,7 @@ int main(int argc, char **argv)
                 log_error("error=\"%s\"", err.msg);
                 return EXIT_FAILURE;
         }
+        descent_account_at(&descent, accounting);
         watcher_descent(&watcher, &descent, clock_now_ms());
         r = watcher_hello(&watcher, clock_now_ms());
         log_info("driver=%s version=\"%s\" devices=%u hidden=%u words=\"%s\"",

@@ -133,10 +133,7 @@ static void check_process_facts(struct doctor *d)
         char release[128], text[64];
         if (doctor_read("/proc/sys/kernel/osrelease", release, sizeof(release)))
                 doctor_addf(d, "kernel", FINDING_FACT, "", "%s", release);
-        if (doctor_read("/proc/sys/kernel/acct", text, sizeof(text)))
-                doctor_add(d, "accounting", FINDING_FACT,
-                           "this kernel can write process accounting; this version does not read it", "");
-        else
+        if (!doctor_read("/proc/sys/kernel/acct", text, sizeof(text)))
                 doctor_add(d, "accounting", FINDING_FACT, "this kernel writes none; nothing here needs it", "");
 }
 

@@ -357,6 +357,16 @@ static void check_others(struct doctor *d)
                                     (int) pids[0], (int) strcspn(known[i], "*"), known[i]);
 }
 
+static void check_accounting(struct doctor *d, const json_t *status)
+{
+        bool read = json_is_true(json_object_get(status, "accounting"));
+
+        doctor_add(d, "accounting", read ? FINDING_OK : FINDING_FACT,
+                   read ? "the kernel's process accounting is read: who ended before anybody looked is known too"
+                        : "the kernel's process accounting is not read; nothing here needs it",
+                   read ? "" : "where that is wanted: start lessor-accounting as root");
+}
+
 void doctor_lessord(struct doctor *d)
 {
         struct client client;
@@ -386,6 +396,7 @@ void doctor_lessord(struct doctor *d)
                 check_process_events(d, answer.body);
                 check_managers(d, answer.body);
                 check_parking(d, answer.body);
+                check_accounting(d, answer.body);
                 client_answer_fini(&answer);
                 check_enforcer(d, &client);
                 check_memory(d, &client);

@@ -151,6 +151,8 @@ static const struct key {
         { "poll_activity", KIND_SPAN, AT(poll_activity_ms), 50, 600000, "how often is looked at what processes do" },
         { "eyes_deadline", KIND_SPAN, AT(eyes_deadline_ms), 100, 60000,
           "the driver hangs when it has not answered for so long" },
+        { "accounting", KIND_TEXT, AT(accounting), 0, sizeof(((struct conf *) 0)->accounting),
+          "where lessor-accounting keeps process accounting, if it runs" },
         { "keep_events", KIND_COUNT32, AT(keep_events), 1000, 100000000, "events that are kept for events and why" },
         { "socket_group", DOOR_TEXT(socket_group), "group that may use the socket of --system (gpu where it exists)" },
         { "admin_group", DOOR_TEXT(admin_group), "its members are administrators, as root is" },

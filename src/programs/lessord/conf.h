@@ -46,20 +46,21 @@ struct conf {
         struct config core;
         struct conf_sections sections;
         struct conf_doors doors;
-        uint64_t poll_ms;              /* how often the cards are looked at while leases exist */
-        uint64_t poll_busy_ms;         /* … while something waits, drains or is to be collected */
-        uint64_t poll_idle_ms;         /* … while there is no lease at all */
-        uint64_t poll_activity_ms;     /* how often is looked at what processes do */
-        struct idle_ladder idle;       /* of each class without a section of its own */
-        uint64_t wsl_margin_bytes;     /* core.kept_free_bytes where the kernel is WSL's (F33) */
-        uint32_t keep_events;          /* in the journal */
-        uint8_t checkpoint;            /* enum conf_checkpoint */
-        uint8_t units;                 /* enum conf_units */
-        uint8_t sleep_waits;           /* enum conf_units */
-        uint8_t sleep_thaws;           /* 1: what is parked and fits comes back before the machine sleeps */
-        bool warn_terminals;           /* owners of strangers are told on their terminals */
-        char warn_hook[CONF_PATH_MAX]; /* and by this program with its arguments; "" = none */
-        uint64_t eyes_deadline_ms;     /* no answer for so long: the driver hangs */
+        uint64_t poll_ms;               /* how often the cards are looked at while leases exist */
+        uint64_t poll_busy_ms;          /* … while something waits, drains or is to be collected */
+        uint64_t poll_idle_ms;          /* … while there is no lease at all */
+        uint64_t poll_activity_ms;      /* how often is looked at what processes do */
+        struct idle_ladder idle;        /* of each class without a section of its own */
+        uint64_t wsl_margin_bytes;      /* core.kept_free_bytes where the kernel is WSL's (F33) */
+        uint32_t keep_events;           /* in the journal */
+        uint8_t checkpoint;             /* enum conf_checkpoint */
+        uint8_t units;                  /* enum conf_units */
+        uint8_t sleep_waits;            /* enum conf_units */
+        uint8_t sleep_thaws;            /* 1: what is parked and fits comes back before the machine sleeps */
+        bool warn_terminals;            /* owners of strangers are told on their terminals */
+        char accounting[CONF_PATH_MAX]; /* where lessor-accounting keeps process accounting; "" = nowhere */
+        char warn_hook[CONF_PATH_MAX];  /* and by this program with its arguments; "" = none */
+        uint64_t eyes_deadline_ms;      /* no answer for so long: the driver hangs */
 };
 
 void conf_defaults(struct conf *conf);

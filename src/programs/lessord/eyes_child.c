@@ -127,10 +127,12 @@ int child_start(const char *program, char *const argv[], struct eyes_child *ret,
         return 0;
 }
 
-int eyes_child_start(const char *program, struct eyes_child *ret, struct error *err)
+int eyes_child_start(const char *program, const char *accounting, struct eyes_child *ret, struct error *err)
 {
-        static char name[] = "lessor-eyes", fd_option[] = "--fd", fd_number[] = CHILD_FD_TEXT;
-        char *const argv[] = { name, fd_option, fd_number, NULL };
+        static char name[] = "lessor-eyes", fd_option[] = "--fd", fd_number[] = CHILD_FD_TEXT,
+                    option[] = "--accounting";
+        char *folder = accounting[0] ? (char *) (uintptr_t) accounting : NULL;
+        char *const argv[] = { name, fd_option, fd_number, folder ? option : NULL, folder, NULL };
 
         return child_start(program, argv, ret, err);
 }

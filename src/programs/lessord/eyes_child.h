@@ -14,7 +14,8 @@ struct eyes_child {
 };
 
 /* The child dies with us (PDEATHSIG), inherits stderr and nothing else but its socket. */
-int eyes_child_start(const char *program, struct eyes_child *ret, struct error *err);
+/* @accounting: the folder of process accounting, "" = none. */
+int eyes_child_start(const char *program, const char *accounting, struct eyes_child *ret, struct error *err);
 /* The same for any program of ours: @argv as for execv(), its name first, naming descriptor 3 (CHILD_FD_TEXT). */
 int child_start(const char *program, char *const argv[], struct eyes_child *ret, struct error *err);
 /* What child_start() is made of, for whoever forks by themselves (launcher.c). The list is theirs to free, its texts are not. */

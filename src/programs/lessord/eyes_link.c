@@ -147,7 +147,7 @@ static void start(struct eyes_link *e)
         for (size_t i = 0; i < EYES_ALIVE_MAX && !slot; i++)
                 if (!e->slots[i].polled)
                         slot = &e->slots[i];
-        if (!poll || !slot || eyes_child_start(e->program, &slot->child, &err) < 0) {
+        if (!poll || !slot || eyes_child_start(e->program, e->accounting, &slot->child, &err) < 0) {
                 free(poll);
                 if (slot)
                         log_error("event=eyes-not-started words=\"%s\"", err.msg);
@@ -173,8 +173,8 @@ static void start(struct eyes_link *e)
         eyes_arm_deadline(e);
 }
 
-int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, uint64_t deadline_ms,
-                  const struct eyes_host *host, struct error *err)
+int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, const char *accounting,
+                  uint64_t deadline_ms, const struct eyes_host *host, struct error *err)
 {
         struct eyes_link *e = calloc(1, sizeof(*e));
         if (!e)
@@ -188,6 +188,7 @@ int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, 
         e->backoff_ms = EYES_BACKOFF_FIRST_MS;
         e->next_read_id = 1;
         (void) snprintf(e->program, sizeof(e->program), "%s", program);
+        (void) snprintf(e->accounting, sizeof(e->accounting), "%s", accounting);
         for (size_t i = 0; i < EYES_ALIVE_MAX; i++) {
                 e->slots[i].link = e;
                 e->slots[i].child = (struct eyes_child){ .pidfd = -1, .sock = -1 };
@@ -287,6 +288,12 @@ bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret)
                 return false;
         *ret = now_ms > e->answered_ms ? now_ms - e->answered_ms : 0;
         return true;
+}
+
+bool eyes_link_accounting(const struct eyes_link *e, bool *ret)
+{
+        *ret = e->hello.accounting;
+        return e->hello.version != 0;
 }
 
 bool eyes_link_host_pids(const struct eyes_link *e, bool *ret)

@@ -41,9 +41,9 @@ struct eyes_host {
         void (*first_look)(void *ctx);     /* the first complete look, or the first failure, since the start: once */
 };
 
-/* @program: path of lessor-eyes. Nothing is started yet. */
-int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, uint64_t deadline_ms,
-                  const struct eyes_host *host, struct error *err);
+/* @program: path of lessor-eyes. @accounting: where lessor-accounting keeps its records, "" = nowhere. Nothing is started yet. */
+int eyes_link_new(struct eyes_link **ret, uv_loop_t *loop, const char *program, const char *accounting,
+                  uint64_t deadline_ms, const struct eyes_host *host, struct error *err);
 void eyes_link_start(struct eyes_link *e);
 /* Ends the children and closes the handles; the loop has to run once more before eyes_link_free(). */
 void eyes_link_stop(struct eyes_link *e);
@@ -63,6 +63,8 @@ void eyes_link_pause(struct eyes_link *e, bool pause);
 const char *eyes_link_gpu(const struct eyes_link *e);
 const char *eyes_link_driver(const struct eyes_link *e);         /* its version; "" = unknown */
 bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret); /* since the last answer; false = never */
+/* Do they read the kernel's process accounting? False: not said yet. */
+bool eyes_link_accounting(const struct eyes_link *e, bool *ret);
 bool eyes_link_host_pids(const struct eyes_link *e,
                          bool *ret); /* do the eyes see every pid (F19)? false = not said yet */
 /* Does the kernel tell them of forks and ends (enum eyes_events, in words)? NULL: not said yet. @ret_errno: why not; 0 = nothing to say. */

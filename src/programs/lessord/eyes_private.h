@@ -36,6 +36,7 @@ struct eyes_link {
         uv_loop_t *loop;
         struct eyes_host host;
         char program[4096];
+        char accounting[4096];
         uint64_t deadline_ms;
         uint64_t interval_ms, activity_ms;
         struct eyes_slot slots[EYES_ALIVE_MAX];

@@ -77,6 +77,7 @@ static void api_health(void *ctx, struct api_health *ret)
         ret->sleep_words = sleep[0] ? sleep : NULL;
         ret->gpu_age_known = eyes_link_age_ms(d->eyes, &ret->gpu_age_ms);
         ret->process_events = eyes_link_process_events(d->eyes, &ret->process_events_errno);
+        ret->accounting_known = eyes_link_accounting(d->eyes, &ret->accounting);
         ret->host_pids_known = eyes_link_host_pids(d->eyes, &ret->host_pids);
 }
 

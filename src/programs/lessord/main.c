@@ -246,6 +246,13 @@ static void on_signal(uv_signal_t *signal_handle, int number)
         finish_begin(signal_handle->data, number);
 }
 
+/* Where lessor-accounting puts it by itself; in one's own session only where the file says so. */
+static const char *accounting_folder(const struct daemon *d)
+{
+        return d->conf.accounting[0] == '\0' && d->paths.mode == PATHS_SYSTEM ? "/run/lessor/accounting"
+                                                                              : d->conf.accounting;
+}
+
 static int start(struct daemon *d, struct error *err)
 {
         struct journal_restored restored = { 0 };
@@ -278,7 +285,7 @@ static int start(struct daemon *d, struct error *err)
         r = writer_new(&d->writer, &d->loop, d->journal, turn_answered, d, err);
         if (r < 0)
                 return r;
-        r = eyes_link_new(&d->eyes, &d->loop, program, d->conf.eyes_deadline_ms, &eyes, err);
+        r = eyes_link_new(&d->eyes, &d->loop, program, accounting_folder(d), d->conf.eyes_deadline_ms, &eyes, err);
         if (r < 0)
                 return r;
         r = hands_start(d, err);
