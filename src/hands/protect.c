@@ -8,15 +8,11 @@ static const char *const own_names[] = { "lessor-warden", "lessord", "lessor-eye
 
 /* Where Debian, Fedora, Arch and SUSE have them. */
 /* clang-format off */
-static const char *const way_in[] = {
-#include "hands/protected_way_in.inc"
-};
 static const char *const always[] = {
 #include "hands/protected_way_in.inc"
 #include "hands/protected.inc"
 };
 /* clang-format on */
-enum { WAY_IN_N = sizeof(way_in) / sizeof(way_in[0]) };
 enum { ALWAYS_N = sizeof(always) / sizeof(always[0]), OWN_N = sizeof(own_names) / sizeof(own_names[0]) };
 _Static_assert(ALWAYS_N + OWN_N + PROTECT_EXTRA_MAX <= PROTECT_MAX, "the list holds all that may be protected");
 
@@ -42,10 +38,7 @@ void protect_look(struct protect_list *list, const char *own_folder, const struc
                 if (snprintf(path, sizeof(path), "%s/%s", own_folder, own_names[i]) < (int) sizeof(path))
                         add(list, path, true);
         list->n_own = list->n;
-        for (size_t i = 0; i < WAY_IN_N; i++)
-                add(list, way_in[i], false);
-        list->n_way_in = list->n;
-        for (size_t i = WAY_IN_N; i < ALWAYS_N; i++)
+        for (size_t i = 0; i < ALWAYS_N; i++)
                 add(list, always[i], false);
         for (size_t i = 0; extra && i < extra->n; i++)
                 add(list, extra->paths[i], false);
@@ -88,14 +81,4 @@ bool protect_covers(const struct protect_list *list, const struct target *t, boo
                 return true;
         }
         return was_removed(list, t);
-}
-
-enum protect_kind protect_kind_of(const struct protect_list *list, struct program_id program)
-{
-        for (size_t i = 0; i < list->n; i++)
-                if (program.inode != 0 && program_id_equal(list->programs[i], program))
-                        return i < list->n_own      ? PROTECT_KIND_OWN
-                               : i < list->n_way_in ? PROTECT_KIND_WAY_IN
-                                                    : PROTECT_KIND_OTHER;
-        return PROTECT_KIND_NONE;
 }

@@ -25,7 +25,6 @@ struct protect_list {
         struct program_id programs[PROTECT_MAX];
         const struct protect_extra *extra; /* borrowed; may be NULL */
         size_t n_own;                      /* how many of the first are lessor's own */
-        size_t n_way_in; /* and with them who people log in by: before it those and own, behind it screens and the rest */
 };
 
 /*
@@ -37,8 +36,3 @@ void protect_look(struct protect_list *list, const char *own_folder, const struc
 
 /* Is this process one of them? @ret_own: one of lessor's own. */
 bool protect_covers(const struct protect_list *list, const struct target *t, bool *ret_own);
-
-enum protect_kind { PROTECT_KIND_NONE, PROTECT_KIND_OWN, PROTECT_KIND_WAY_IN, PROTECT_KIND_OTHER };
-
-/* Whose file it is, for who only wants to know beforehand: lessord, whose orders the hands would refuse. */
-enum protect_kind protect_kind_of(const struct protect_list *list, struct program_id program);

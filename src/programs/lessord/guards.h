@@ -9,10 +9,12 @@
 #include "model/process.h"
 #include "wire/eyes.h"
 
-enum { GUARDS_KEPT_MS = 1000 };
+enum { GUARDS_KEPT_MS = 1000, GUARDS_WAY_IN_MAX = 16 };
 
 struct guards {
         struct protect_list list;
+        size_t n_way_in; /* of the list, the files that people log in by: how it is told, no more */
+        struct program_id way_in[GUARDS_WAY_IN_MAX];
         uint64_t looked_ms;
         bool looked;
 };
