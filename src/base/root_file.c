@@ -58,3 +58,15 @@ int root_file_read(const char *path, char *text, size_t size, struct error *err)
 
         return r < 0 ? r : read_file(path, text, size, err);
 }
+
+int root_file_long_line(const char *text, size_t max, bool comments)
+{
+        for (int line = 1; *text; line++) {
+                size_t n = strcspn(text, "\n");
+                char first = text[strspn(text, " \t")];
+                if (n > max && (comments || (first != '#' && first != ';')))
+                        return line;
+                text += n + (text[n] == '\n');
+        }
+        return 0;
+}

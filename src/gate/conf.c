@@ -168,19 +168,6 @@ static int on_ini(void *user, const char *section, const char *name, const char 
         return 0;
 }
 
-/* What does not fit into inih's buffer would be read as a line of its own, and the rest of a list be lost. */
-static int check_lines(const char *text, struct error *err)
-{
-        for (int line = 1; *text; line++) {
-                size_t n = strcspn(text, "\n");
-                char first = text[strspn(text, " \t")];
-                if (n > LINE_MAX_BYTES && first != '#' && first != ';')
-                        return error_set(err, EINVAL, "line %d is longer than %d bytes", line, LINE_MAX_BYTES);
-                text += n + (text[n] == '\n');
-        }
-        return 0;
-}
-
 int gate_conf_load(struct gate_conf *conf, const char *path, struct error *err)
 {
         static char text[FILE_MAX];
@@ -191,8 +178,9 @@ int gate_conf_load(struct gate_conf *conf, const char *path, struct error *err)
         int r = root_file_read(path, text, sizeof(text), err);
         if (r < 0 && r != -ENOENT)
                 return r;
-        if (r == 0 && check_lines(text, err) < 0)
-                return error_wrap(err, -EINVAL, "%s", path);
+        int line = r == 0 ? root_file_long_line(text, LINE_MAX_BYTES, false) : 0;
+        if (line > 0)
+                return error_set(err, EINVAL, "%s: line %d is longer than %d bytes", path, line, LINE_MAX_BYTES);
         /* inih goes on behind a line that was refused and tells of the first: only ours can have been. */
         if (r == 0 && ini_parse_string(text, on_ini, &load) != 0 && load.first.code != 0)
                 return error_set(err, EINVAL, "%s: %s", path, load.first.msg);

@@ -329,6 +329,10 @@ static enum carry_said act(struct carry *c, const struct target *t, const struct
                 *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_SYSTEM, -r);
         } else if (o->verb == WARDEN_SIGNAL) {
                 *ret = send_signal(c, o, t, work->pidfd);
+        } else if (o->verb == WARDEN_LOOK) {
+                *ret = slow_answer(o, WARDEN_DONE, WARDEN_WHY_NONE, 0);
+                ret->program_dev = t->program.dev;
+                ret->program_inode = t->program.inode;
         } else if (o->verb == WARDEN_THAW) {
                 *ret = slow_thaw(work);
         } else {
@@ -379,8 +383,9 @@ enum carry_said carry_order(struct carry *c, const struct warden_order *o, struc
                 return same && slot->state != BOOK_ENDED ? CARRY_HELD : CARRY_ANSWERED;
         }
         /* Some ten orders park one process and thaw it; they have a bucket of their own, or a tree could not be ended meanwhile. */
-        uint32_t times = warden_verb_parks(o->verb) ? 10 : 1;
-        struct rate *rate = warden_verb_parks(o->verb) ? &c->park_rate : &c->rate;
+        bool many = warden_verb_parks(o->verb) || o->verb == WARDEN_LOOK;
+        uint32_t times = many ? 10 : 1;
+        struct rate *rate = many ? &c->park_rate : &c->rate;
         if (!rate_take(rate, c->settings->rate_per_s * times, c->settings->burst * times, clock_now_ms())) {
                 c->n_refused_for_rate++; /* a line for each would only move the flood to the log */
                 *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_RATE, 0);

@@ -106,6 +106,8 @@ enum warden_why policy_check(const struct settings *s, const struct policy_facts
                 why = check_identity(o, f->target);
         if (why != WARDEN_WHY_NONE)
                 return why;
+        if (o->verb == WARDEN_LOOK) /* nothing is done to it */
+                return f->target->real_uid == o->owner_uid ? WARDEN_WHY_NONE : WARDEN_WHY_OTHER_OWNER;
         if (protect_covers(f->protect, f->target, &own))
                 return own ? WARDEN_WHY_PROTECTED_LESSOR : WARDEN_WHY_PROTECTED_PROGRAM;
         if (f->target->real_uid != o->owner_uid)

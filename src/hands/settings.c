@@ -141,20 +141,6 @@ static int on_ini(void *user, const char *section, const char *name, const char 
         return 0;
 }
 
-static int check_lines(const char *path, const char *text, struct error *err)
-{
-        int line = 1;
-
-        for (const char *p = text; *p; line++) {
-                size_t n = strcspn(p, "\n");
-                if (n > LINE_MAX_BYTES)
-                        return error_set(err, EINVAL, "%s:%d: the line is longer than %d bytes", path, line,
-                                         LINE_MAX_BYTES);
-                p += n + (p[n] == '\n');
-        }
-        return 0;
-}
-
 int settings_load(struct settings *s, const char *path, struct error *err)
 {
         static char text[FILE_MAX];
@@ -162,11 +148,12 @@ int settings_load(struct settings *s, const char *path, struct error *err)
         struct load load = { .settings = &loaded };
 
         int r = root_file_read(path, text, sizeof(text), err);
-        if (r == 0)
-                r = check_lines(path, text, err);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        int line = ini_parse_string(text, on_ini, &load);
+        int line = root_file_long_line(text, LINE_MAX_BYTES, true);
+        if (line > 0)
+                return error_set(err, EINVAL, "%s:%d: the line is longer than %d bytes", path, line, LINE_MAX_BYTES);
+        line = ini_parse_string(text, on_ini, &load);
         if (line < 0)
                 return error_set(err, ENOMEM, "reading %s failed", path);
         if (line > 0)

@@ -60,6 +60,8 @@ static void code_answer(struct codec *c, struct warden_answer *m)
         code_u32(c, "driver_code", &m->driver_code, 0, UINT32_MAX);
         code_u64(c, "host_bytes", &m->host_bytes, 0, UINT64_MAX);
         code_u32(c, "duration_ms", &m->duration_ms, 0, UINT32_MAX);
+        code_u64(c, "program_dev", &m->program_dev, 0, m->result == WARDEN_DONE ? UINT64_MAX : 0);
+        code_u64(c, "program_inode", &m->program_inode, 0, m->result == WARDEN_DONE ? UINT64_MAX : 0);
 }
 
 static void code_message(struct codec *c, struct warden_message *msg)
@@ -157,6 +159,7 @@ const char *warden_verb_name(enum warden_verb verb)
                 [WARDEN_STOP] = "stop",
                 [WARDEN_CONT] = "cont",
                 [WARDEN_HOLD] = "hold",
+                [WARDEN_LOOK] = "look",
         };
         return NAME_OR_UNKNOWN(names, verb);
 }

@@ -19,6 +19,8 @@
  *    it was carried out is not known.
  *  - An ORDER is answered by one OUTCOME, sooner or later. With `kept` set it comes again after each HELLO until SETTLED;
  *    the others are said once. The same order id twice while the first is held is answered by HELD.
+ *  - LOOK asks for what only the hands may see: which program another user's process runs. It goes by that user and the identity, and
+ *    counts with the steps of parking.
  *  - The hands check every order themselves (hands/policy.h); BLOCKED means that nothing was done, FAILED that something
  *    was tried. `why` is for programs, warden_why_words() for people.
  *  - Anything malformed, unknown or out of place ends the connection; nothing of it is done.
@@ -47,7 +49,7 @@
 #include "base/error.h"
 
 enum {
-        WARDEN_VERSION = 2,
+        WARDEN_VERSION = 3,
         WARDEN_MESSAGE_MAX = 128,
         WARDEN_PROGRAM_SIZE = 32, /* "0.1.0", with its NUL */
         WARDEN_UUID_SIZE = 16,    /* of a device, binary: "GPU-1234…" is 0x12 0x34 … */
@@ -81,12 +83,14 @@ enum warden_verb {
         WARDEN_STOP,   /* SIGSTOP. Of who is checkpointed */
         WARDEN_CONT,   /* SIGCONT. Of who is stopped */
         WARDEN_HOLD,   /* LOCK, to stay so with its memory where it is */
+        /* to here */
+        WARDEN_LOOK, /* which file it runs; answered at once, and nothing is done to it */
         WARDEN_VERB_N,
 };
 
 static inline bool warden_verb_parks(enum warden_verb verb)
 {
-        return verb >= WARDEN_LOCK && verb < WARDEN_VERB_N;
+        return verb >= WARDEN_LOCK && verb <= WARDEN_HOLD;
 }
 
 enum warden_result { WARDEN_DONE, WARDEN_BLOCKED, WARDEN_FAILED, WARDEN_RESULT_N };
@@ -191,6 +195,8 @@ struct warden_answer {
         uint32_t driver_code; /* CUresult of the call that decided, 0 = success, or none was made */
         uint64_t host_bytes;  /* CHECKPOINT: by how much the process's host memory really grew */
         uint32_t duration_ms; /* of the driver's call; saturates */
+        /* DONE of LOOK, else 0: the program as stat(2) has it; dev alone where its inode is not known */
+        uint64_t program_dev, program_inode;
 };
 
 struct warden_state {

@@ -3,7 +3,7 @@
 what may not be seen is not touched (F50, F54, F58, S09, S10).
 
 lessord runs as BOB here, who is no administrator of it: without rights of root's it sees which programs BOB's processes run,
-and nobody else's. The hands are root's."""
+and nobody else's. The hands are root's, and tell it of the others."""
 
 import os
 import shutil
@@ -140,19 +140,43 @@ def test_who_is_no_administrator_is_told_so_in_words(users):
 
 # ---- whose it is ----
 
-def test_program_is_judged_as_its_own_user_and_who_cannot_be_seen_is_left_alone(users):
-    """Both run the same file. Of ALICE's it cannot be seen here which one it is: nobody's end, and that is said (F50)."""
+def test_program_is_judged_as_its_own_user_also_where_the_hands_alone_can_see_it(users):
+    """Both run the same file; an approval of one user's is none of the other's."""
     hers, her_pid = users.stranger(ALICE)
     his, his_pid = users.stranger(BOB)
+    would_end(users, her_pid)
+    kept = users.admin("POST", "/api/approve", {"pid": his_pid, "for": "1d"})
+    assert kept.status == 201, kept
     users.mode("enforce")
-    assert his.wait(timeout=60) == 0
-    until("its end is in the books", lambda: "stranger-ended" in users.said(his_pid))
-    found = users.audit(his_pid)
-    assert (found["uid"], found["verdict"], found["signals"]) == (BOB, "ended", 1), found
-    assert {(e["pid"], e["uid"]) for e in users.hands()} == {(his_pid, BOB)}
-    assert hers.poll() is None and users.audit(her_pid) is None
+    assert hers.wait(timeout=60) == 0
+    until("its end is in the books", lambda: "stranger-ended" in users.said(her_pid))
+    found = users.audit(her_pid)
+    assert (found["uid"], found["verdict"], found["signals"]) == (ALICE, "ended", 1), found
+    assert {(e["pid"], e["uid"]) for e in users.hands()} == {(her_pid, ALICE)}
+    assert his.poll() is None
+
+
+def test_another_users_program_can_be_approved(users):
+    hers, her_pid = users.stranger(ALICE)
+    would_end(users, her_pid)
+    kept = users.admin("POST", "/api/approve", {"pid": her_pid, "for": "1d"})
+    assert kept.status == 201 and kept.json["uid"] == ALICE, kept
+    his, _ = users.stranger(BOB)
+    users.mode("enforce")
+    assert his.wait(timeout=60) == 0 and hers.poll() is None
+
+
+def test_F50_who_cannot_be_seen_is_left_alone_until_the_hands_are_there(users):
+    users.warden.terminate()
+    users.warden.wait()
+    until("the hands are away", lambda: users.get("/api/status").json["hands"] != "ok")
+    hers, her_pid = users.stranger(ALICE)
+    users.mode("enforce")
     until("it is said that somebody is hidden", lambda: "enforce-doubt" in [e["rule"] for e in users.events(limit=1000)])
-    assert users.get("/api/enforce").json["doubt"] == "blind"
+    assert users.get("/api/enforce").json["doubt"] == "blind" and hers.poll() is None and users.audit(her_pid) is None
+    users.warden = users.start_hands()
+    assert hers.wait(timeout=120) == 0
+    until("its end is in the books", lambda: "stranger-ended" in users.said(her_pid))
 
 
 def test_what_was_judged_is_shown_to_its_owner_and_to_administrators(users):

@@ -26,9 +26,9 @@ BUILD = os.path.abspath(os.environ.get("LESSOR_BUILD_DIR") or os.path.join(HERE,
 WARDEN = os.path.join(BUILD, "bin", "lessor-warden")
 ALICE, BOB = 61001, 61002  # users that own nothing here
 
-VERSION = 2
+VERSION = 3
 HELLO, ORDER, OUTCOME, SETTLED, HELD, PING, STATE = range(1, 8)
-SIGNAL, FREEZE, THAW, KILL_TREE, LOCK, CHECKPOINT, RESTORE, UNLOCK, STOP, CONT, HOLD = range(1, 12)
+SIGNAL, FREEZE, THAW, KILL_TREE, LOCK, CHECKPOINT, RESTORE, UNLOCK, STOP, CONT, HOLD, LOOK = range(1, 13)
 RESULTS = ("done", "blocked", "failed")
 WHYS = ("none", "gone", "recycled", "unseen", "other_owner", "uid_not_allowed", "protected_init", "protected_kernel",
         "protected_lessor", "protected_program", "verb", "signal", "no_grace", "rate", "busy", "no_cgroup",
@@ -140,10 +140,11 @@ class Target:
 # ---- the warden ----
 
 class Outcome:
-    def __init__(self, order_id, result, why, error, kept, code, host_bytes, duration_ms):
+    def __init__(self, order_id, result, why, error, kept, code, host_bytes, duration_ms, program_dev, program_inode):
         self.order_id, self.result, self.why = order_id, RESULTS[result], WHYS[why]
         self.error, self.kept = error, bool(kept)
         self.code, self.host_bytes, self.duration_ms = code, host_bytes, duration_ms
+        self.program = (program_dev, program_inode)
 
     def __repr__(self):
         return f"{self.order_id}: {self.result} {self.why} errno={self.error} kept={self.kept} code={self.code}"
@@ -157,7 +158,7 @@ def decode(data):
         return kind, (version, body.rstrip(b"\0").decode())
     assert version == VERSION
     if kind == OUTCOME:
-        return kind, Outcome(*struct.unpack("<QIIIBIQI", body))
+        return kind, Outcome(*struct.unpack("<QIIIBIQIQQ", body))
     if kind == HELD:
         return kind, struct.unpack("<Q", body)[0]
     assert kind == STATE, kind

@@ -434,7 +434,7 @@ static void hands_of_another_version_are_named_by_lessord(void **state)
         make_link(&options);
         hands_link_start(hands);
         until(n_down == 1);
-        assert_non_null(strstr(words, "lessor-warden 0.9.7 speaks version 3, lessord 0.1.0 speaks version 2"));
+        assert_non_null(strstr(words, "lessor-warden 0.9.7 speaks version 4, lessord 0.1.0 speaks version 3"));
         assert_int_equal(n_up, 0);
         assert_int_equal(n_down, 1);
 }

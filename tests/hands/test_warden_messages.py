@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from brain import (ALICE, BOB, HELLO, LOCK, ORDER, OUTCOME, PING, SETTLED, SIGNAL, VERSION, WARDEN, Brain, SystemWarden, needs_root,
+from brain import (ALICE, BOB, HELLO, LOCK, LOOK, ORDER, OUTCOME, PING, SETTLED, SIGNAL, VERSION, WARDEN, Brain, SystemWarden, needs_root,
                    start_ticks, until)  # fmt: skip
 
 
@@ -199,6 +199,28 @@ def test_socket_of_systemd_is_taken(things, folder):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.connect(path)
     assert Brain(s).greet().ping()
+
+
+# ---- a look ----
+
+@needs_root
+def test_look_tells_which_file_another_users_process_runs_and_asks_no_leave_for_it(things):
+    """What may not be signalled may be looked at: the brain is to know whom it must leave alone."""
+    warden = things.system("signal_uids =\n")
+    brain = warden.brain.greet()
+    child = subprocess.Popen(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "sleep", "1000"])
+    things.keep(child.wait)
+    things.keep(child.kill)
+    exe = f"/proc/{child.pid}/exe"
+    until("it runs", lambda: os.path.basename(os.readlink(exe)) == "sleep")
+    st = os.stat(exe)
+    seen = brain.outcome(brain.order(LOOK, child.pid, owner=ALICE))
+    assert (seen.result, seen.program, seen.kept) == ("done", (st.st_dev, st.st_ino), False)
+    for why, rest in (("other_owner", {"owner": BOB}), ("recycled", {"owner": ALICE, "start": 1})):
+        seen = brain.outcome(brain.order(LOOK, child.pid, **rest))
+        assert (seen.result, seen.why, seen.program) == ("blocked", why, (0, 0))
+    assert brain.ask(LOOK, 1, owner=0) == ("blocked", "protected_init")
+    assert brain.signal(child.pid, owner=ALICE) == ("blocked", "uid_not_allowed") and child.poll() is None
 
 
 # ---- its file ----

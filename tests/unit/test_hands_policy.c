@@ -265,13 +265,42 @@ static void F49_protected_process_is_never_chosen_in_100000_random_tables(void *
                 for (size_t k = 0; k < protect.n && target.program_known; k++)
                         is_protected |= protect.programs[k].inode == target.program.inode;
                 bool allowed = check() == WARDEN_WHY_NONE;
-                if (is_protected && allowed)
+                if (is_protected && allowed && order.verb != WARDEN_LOOK) /* a look does nothing to anybody */
                         fail_msg("table %d: a protected process was chosen", i);
                 n_allowed += allowed;
                 n_protected += is_protected;
         }
         kin[0] = 100;
         assert_true(n_allowed > 1000 && n_protected > 1000); /* the tables hold both */
+}
+
+static void look_asks_for_the_owner_and_the_identity_and_no_more(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                bool protected, other_owner, recycled, init;
+                enum warden_why why;
+        } rows[] = {
+                { "any process", false, false, false, false, WARDEN_WHY_NONE },
+                { "one that is protected", true, false, false, false, WARDEN_WHY_NONE },
+                { "somebody else's", false, true, false, false, WARDEN_WHY_OTHER_OWNER },
+                { "another one by now", false, false, true, false, WARDEN_WHY_RECYCLED },
+                { "pid 1", false, false, false, true, WARDEN_WHY_PROTECTED_INIT },
+        };
+        rows_failed = 0;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                (void) right(NULL);
+                settings.n_uid_ranges = 0;
+                order.verb = WARDEN_LOOK;
+                order.signal = 0;
+                target.program.inode = rows[i].protected ? 2 : 1000;
+                target.real_uid = rows[i].other_owner ? OWNER + 1 : OWNER;
+                target.start_ticks = rows[i].recycled ? START + 1 : START;
+                order.pid = target.pid = rows[i].init ? 1 : PID;
+                row_check(rows[i].name, check() == rows[i].why);
+        }
+        rows_end();
 }
 
 static void F57_name_of_a_process_shifts_no_field(void **state)
@@ -321,6 +350,7 @@ int main(void)
                 cmocka_unit_test_setup(full_grace_table_forgets_the_oldest, right),
                 cmocka_unit_test_setup(rate_is_a_bucket_that_fills, right),
                 cmocka_unit_test_setup(F49_protected_process_is_never_chosen_in_100000_random_tables, right),
+                cmocka_unit_test(look_asks_for_the_owner_and_the_identity_and_no_more),
                 cmocka_unit_test(F57_name_of_a_process_shifts_no_field),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

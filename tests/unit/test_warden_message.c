@@ -86,7 +86,7 @@ static size_t encoded(const struct warden_message *m)
 static void message_of_each_kind_survives_the_round_trip_and_has_one_size(void **state)
 {
         static const size_t sizes[WARDEN_KIND_N] = {
-                [WARDEN_HELLO] = 36, [WARDEN_ORDER] = 104, [WARDEN_OUTCOME] = 41, [WARDEN_SETTLED] = 12,
+                [WARDEN_HELLO] = 36, [WARDEN_ORDER] = 104, [WARDEN_OUTCOME] = 57, [WARDEN_SETTLED] = 12,
                 [WARDEN_HELD] = 12,  [WARDEN_PING] = 12,   [WARDEN_STATE] = 20,
         };
         (void) state;
@@ -124,7 +124,7 @@ static void message_of_another_version_is_refused_but_its_hello_is_read(void **s
         (void) state;
         buf[0] = WARDEN_VERSION + 1;
         assert_int_equal(warden_decode(buf, n, &back, &err), -EPROTONOSUPPORT);
-        assert_string_equal(err.msg, "warden message has version 3, this program speaks 2");
+        assert_string_equal(err.msg, "warden message has version 4, this program speaks 3");
         m = sample(WARDEN_HELLO);
         n = encoded(&m);
         buf[0] = 77;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "model/world.h"
 #include "programs/lessord/audits.h"
+#include "programs/lessord/unseen.h"
 #include "programs/lessord/bookings.h"
 #include "programs/lessord/conf.h"
 #include "programs/lessord/doors.h"
@@ -77,6 +78,7 @@ struct daemon {
         struct bookings bookings;
         struct told told;
         struct audits audits;
+        struct unseen unseen;
         int lock_fds[2];
         uint64_t started_wall_ms;
         int exit_status;

@@ -51,8 +51,7 @@ void eyes_facts_lost_device(const struct device *known, struct device_facts *ret
         (void) snprintf(ret->pci_bus_id, sizeof(ret->pci_bus_id), "%s", known->pci_bus_id);
 }
 
-/* Both in one number: the same for the same file, and never 0. */
-static uint64_t file_number(bool known, uint64_t dev, uint64_t inode)
+uint64_t eyes_facts_file_number(bool known, uint64_t dev, uint64_t inode)
 {
         uint64_t v = dev * UINT64_C(0x9e3779b97f4a7c15) ^ inode;
 
@@ -93,8 +92,8 @@ void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct pr
                 .uid = in->uid_known ? in->uid : UINT32_MAX,
                 .ppid = in->ppid,
                 .cgroup_id = in->cgroup_id_known ? in->cgroup_id : 0,
-                .program = file_number(in->exe_known, in->exe_dev, in->exe_inode),
-                .script = file_number(in->script_known, in->script_dev, in->script_inode),
+                .program = eyes_facts_file_number(in->exe_known, in->exe_dev, in->exe_inode),
+                .script = eyes_facts_file_number(in->script_known, in->script_dev, in->script_inode),
                 .place = place_of(in),
                 .guard = guard_of(in, host_pids),
         };

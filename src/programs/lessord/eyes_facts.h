@@ -8,6 +8,8 @@
 void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret);
 /* As it was known, and gone. */
 void eyes_facts_lost_device(const struct device *known, struct device_facts *ret);
+/* Device and inode of a file in one number: the same for the same file, and never 0. 0: not known. */
+uint64_t eyes_facts_file_number(bool known, uint64_t dev, uint64_t inode);
 /* @host_pids: the eyes see the host's numbers. */
 void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret);
 /*

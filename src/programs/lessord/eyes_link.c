@@ -290,6 +290,12 @@ bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret)
         return true;
 }
 
+enum process_guard eyes_link_guard(struct eyes_link *e, const struct eyes_process *facts, enum process_guard known)
+{
+        guards_look(&e->guards, e->program, uv_now(e->loop));
+        return guards_of(&e->guards, facts, known);
+}
+
 bool eyes_link_accounting(const struct eyes_link *e, bool *ret)
 {
         *ret = e->hello.accounting;

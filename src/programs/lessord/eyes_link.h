@@ -63,6 +63,8 @@ void eyes_link_pause(struct eyes_link *e, bool pause);
 const char *eyes_link_gpu(const struct eyes_link *e);
 const char *eyes_link_driver(const struct eyes_link *e);         /* its version; "" = unknown */
 bool eyes_link_age_ms(const struct eyes_link *e, uint64_t *ret); /* since the last answer; false = never */
+/* What of @known, the guard that @facts alone gave, the list of the protected programs makes (guards.h). */
+enum process_guard eyes_link_guard(struct eyes_link *e, const struct eyes_process *facts, enum process_guard known);
 /* Do they read the kernel's process accounting? False: not said yet. */
 bool eyes_link_accounting(const struct eyes_link *e, bool *ret);
 bool eyes_link_host_pids(const struct eyes_link *e,

@@ -303,8 +303,8 @@ static void take_message(struct eyes_link *e, const struct eyes_message *msg)
                 note_answer(e); /* the driver listed it */
                 input.kind = INPUT_PROCESS;
                 eyes_facts_process(&msg->process, e->hello.host_pids, &input.process);
-                guards_look(&e->guards, e->program, uv_now(e->loop));
-                input.process.guard = (uint8_t) guards_of(&e->guards, &msg->process, input.process.guard);
+                input.process.guard =
+                        (uint8_t) eyes_link_guard(e, &msg->process, (enum process_guard) input.process.guard);
                 eyes_facts_settle(&msg->process, e->host.world(e->host.ctx), &input.process);
                 input.process.room_bytes = e->host.room_of(e->host.ctx, msg->process.pid);
                 e->host.told_process(e->host.ctx, &msg->process, &input.process);

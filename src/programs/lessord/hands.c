@@ -140,6 +140,8 @@ static void on_outcome(void *ctx, const struct warden_answer *a)
         struct daemon *d = ctx;
         struct hands_order *row = find_order(&d->hands, a->order_id), order;
 
+        if (unseen_answer(d, a))
+                return;
         log_info("event=hands-outcome order=%" PRIu64 " result=%s why=%s errno=%d driver_code=%u took_ms=%u",
                  a->order_id, warden_result_name(a->result), warden_why_name(a->why), a->error, a->driver_code,
                  a->duration_ms);
@@ -219,6 +221,8 @@ static void on_state(void *ctx, bool up, const char *words)
         d->hands.resolve = up;
         facts_look_soon(d);
         hands_resolve(d);
+        if (up)
+                unseen_wake(d);
         if (d->hands.told && d->hands.was_up == up)
                 return;
         d->hands.told = true;
@@ -335,6 +339,11 @@ void hands_act(struct daemon *d, const struct action *a)
                 .id = a->id, .lease_id = a->lease_id, .process = a->process, .verb = (enum hand_verb) a->hand
         };
         hands_link_order(h->link, &order);
+}
+
+void hands_look_at(struct daemon *d, const struct warden_order *order)
+{
+        hands_link_order(d->hands.link, order);
 }
 
 /* ---- life ---- */

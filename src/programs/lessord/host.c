@@ -245,6 +245,8 @@ static uint64_t eyes_room_of(void *ctx, uint32_t pid)
 static void eyes_told_process(void *ctx, const struct eyes_process *told, const struct process *settled)
 {
         audits_told(ctx, told, settled);
+        if (settled->guard == GUARD_UNSEEN)
+                unseen_wake(ctx);
 }
 
 static void eyes_driver_changed(void *ctx)

@@ -288,6 +288,7 @@ static int start(struct daemon *d, struct error *err)
         r = eyes_link_new(&d->eyes, &d->loop, program, accounting_folder(d), d->conf.eyes_deadline_ms, &eyes, err);
         if (r < 0)
                 return r;
+        unseen_start(d);
         r = hands_start(d, err);
         if (r < 0)
                 return r;
@@ -333,6 +334,7 @@ static void close_daemon(struct daemon *d)
         looks_stop(d);
         warn_stop(d);
         audits_stop(&d->audits);
+        unseen_stop(d);
         for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
                 uv_close(handles[i], NULL);
         writer_finish(d->writer); /* a snapshot may have been due behind that */
