@@ -124,8 +124,11 @@ static int begin_file(struct keeper *k, struct error *err)
                 (void) unlinkat(k->folder, RECORDS_NEW, 0);
                 return r;
         }
-        if (k->file >= 0)
-                (void) renameat(k->folder, RECORDS, k->folder, RECORDS_BEFORE);
+        if (k->file >= 0) { /* a second name for it: at no moment is there no file by the first */
+                (void) unlinkat(k->folder, RECORDS_BEFORE, 0);
+                if (linkat(k->folder, RECORDS, k->folder, RECORDS_BEFORE, 0) < 0)
+                        log_debug("event=gap words=\"%s\"", strerror(errno)); /* who reads it sees one */
+        }
         if (renameat(k->folder, RECORDS_NEW, k->folder, RECORDS) < 0) {
                 r = error_errno(err, errno, "giving the file of process accounting its name");
                 (void) acct(NULL);
@@ -202,7 +205,7 @@ static int give_up_rights(struct error *err)
                                              "futex",
                                              "getpid",
                                              "gettid",
-                                             "lseek",
+                                             "linkat", "lseek",
                                              "madvise",
                                              "mmap",
                                              "mprotect",
