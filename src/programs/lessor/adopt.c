@@ -26,7 +26,7 @@ const struct option adopt_options[] = {
         { "name", "TEXT", "shown in `lessor status`" },
         { "consumer", "NAME", "the name its costs are remembered by (default: the program's)" },
         { "yield-by", "WAYS",
-          "how its memory may be taken back for others: checkpoint, kill; of a unit or container also restart", 0,
+          "how its memory may be taken back: checkpoint, kill; of a unit or container also restart", 0,
           "cooperate|checkpoint|release|restart|kill" },
         { "managed", NULL, "it uses managed memory, which hides from the driver's list" },
         { "kill-at-end", NULL, "when its time (--for) is over it is ended: SIGTERM, later SIGKILL" },
