@@ -195,7 +195,7 @@ struct warden_answer {
         uint32_t driver_code; /* CUresult of the call that decided, 0 = success, or none was made */
         uint64_t host_bytes;  /* CHECKPOINT: by how much the process's host memory really grew */
         uint32_t duration_ms; /* of the driver's call; saturates */
-        /* DONE of LOOK, else 0: the program as stat(2) has it; dev alone where its inode is not known */
+        /* DONE of LOOK, else 0: the file that it runs; dev alone where its inode is not known */
         uint64_t program_dev, program_inode;
 };
 
