@@ -110,6 +110,7 @@ def lease_of_alice(system):
 
 
 def program_of_alice(system):
+    before = {s["pid"] for s in system.get("/api/status").json["strangers"]}  # one that was just ended may still be listed
     hog = subprocess.Popen(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", system.simgpu, "run",
                             "--file", system.card, "--", system.simgpu, "hog", "--alloc", "32M"],
                            env=system.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -117,7 +118,7 @@ def program_of_alice(system):
 
     def pid_on_card():
         assert hog.poll() is None, "the program could not start"
-        return [s["pid"] for s in system.get("/api/status").json["strangers"] if s["uid"] == ALICE]
+        return [s["pid"] for s in system.get("/api/status").json["strangers"] if s["uid"] == ALICE and s["pid"] not in before]
     return hog, until("it is on the card", pid_on_card)[0]
 
 

@@ -258,6 +258,7 @@ def test_idle_and_busy_are_what_its_program_says(place):
     place.hog("mine", "1000M")
     place.holds(1000 * MIB)
     place.in_state("mine", "active")
+    until("the books know what it uses: more of it is work", lambda: place.lease("mine")["used_bytes"] == 1000 * MIB)
     assert place.lease("mine")["idle_ms"] is None
     assert place.lessor("idle", "L1", "--keep-alive", "5m").stdout == "L1 is idle\n"
     assert place.lease("mine")["idle_ms"] is not None

@@ -325,7 +325,9 @@ int main(void)
                         skip_all("needs to mount");
                 if (acct(NULL) < 0)
                         skip_all("process accounting is not ours to switch here");
-                exit(run_all());
+                status = run_all();
+                (void) fflush(stdout);
+                _exit(status); /* no leak is looked for from within another pid namespace */
         }
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
