@@ -84,6 +84,17 @@ class Users(System):
     def hands(self):
         return [e for e in self.events(limit=1000) if e["kind"] == "hand"]
 
+    def eyes(self):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                exe = os.readlink(f"/proc/{pid}/exe")
+            except OSError:
+                continue
+            if exe == os.path.join(self.bin, "lessor-eyes"):
+                found.append(int(pid))
+        return found
+
     def close(self):
         status = super().close()
         self.warden.terminate()
@@ -177,6 +188,17 @@ def test_F50_who_cannot_be_seen_is_left_alone_until_the_hands_are_there(users):
     users.warden = users.start_hands()
     assert hers.wait(timeout=120) == 0
     until("its end is in the books", lambda: "stranger-ended" in users.said(her_pid))
+
+
+def test_program_that_the_hands_saw_is_asked_for_again_when_there_are_new_eyes(users):
+    """They name everybody anew, and again without it."""
+    hers, her_pid = users.stranger(ALICE)
+    would_end(users, her_pid)
+    [before] = users.eyes()
+    os.kill(before, signal.SIGKILL)
+    until("there are new eyes", lambda: (now := users.eyes()) and now != [before])
+    users.mode("enforce")
+    assert hers.wait(timeout=60) == 0
 
 
 def test_what_was_judged_is_shown_to_its_owner_and_to_administrators(users):

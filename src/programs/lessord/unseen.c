@@ -124,11 +124,13 @@ bool unseen_answer(struct daemon *d, const struct warden_answer *a)
         if (!one)
                 return true; /* of a daemon before this one */
         const struct process *known = world_process_find(d->world, one->who);
-        bool soon = a->why == WARDEN_WHY_RATE || a->why == WARDEN_WHY_AWAY || a->why == WARDEN_WHY_LOST ||
+        bool seen = a->result == WARDEN_DONE && a->program_inode != 0;
+        /* Also of who was seen: new eyes name him anew, and again without it. */
+        bool soon = seen || a->why == WARDEN_WHY_RATE || a->why == WARDEN_WHY_AWAY || a->why == WARDEN_WHY_LOST ||
                     a->why == WARDEN_WHY_BUSY;
         one->order_id = 0;
         one->again_ms = clock_now_ms() + (soon ? UNSEEN_AGAIN_MS : UNSEEN_LATER_MS);
-        if (a->result == WARDEN_DONE && a->program_inode != 0 && known && is_unseen(known))
+        if (seen && known && is_unseen(known))
                 tell(d, known, a);
         unseen_wake(d); /* more may wait */
         return true;
