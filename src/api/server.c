@@ -145,6 +145,19 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         return MHD_NO;
 }
 
+/* A request line is read whole. Where it came in one with the request before it, or just as that was answered, libmicrohttpd
+ * has read it and nothing stirs any more (conn_watch.c). */
+static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+        struct conn *c = conn_of(mhd);
+
+        (void) cls;
+        (void) uri;
+        if (c && !c->dead && c->state == CONN_IDLE)
+                conn_set_state(c, CONN_READING);
+        return NULL; /* what on_request() finds in *request */
+}
+
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **request, enum MHD_RequestTerminationCode code)
 {
         struct conn *c = *request;
@@ -220,12 +233,13 @@ static int start_http(struct api_server *s, size_t which, const struct api_optio
                 return error_set(err, ENOTSUP,
                                  "this libmicrohttpd was built without TLS: leave out tcp_cert and tcp_key, and "
                                  "listen on 127.0.0.1 alone");
-        http->mhd = MHD_start_daemon(
-                which == HTTP_TLS ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, on_request, s,
-                MHD_OPTION_EXTERNAL_LOGGER, log_http, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-                MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_CONNECTION_LIMIT,
-                (unsigned) options->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) MHD_MEMORY_BYTES,
-                MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_ARRAY, which == HTTP_TLS ? tls : nothing, MHD_OPTION_END);
+        http->mhd = MHD_start_daemon(which == HTTP_TLS ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, on_request, s,
+                                     MHD_OPTION_EXTERNAL_LOGGER, log_http, s, MHD_OPTION_NOTIFY_CONNECTION,
+                                     on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+                                     MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s, MHD_OPTION_CONNECTION_LIMIT,
+                                     (unsigned) options->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                     (size_t) MHD_MEMORY_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_ARRAY,
+                                     which == HTTP_TLS ? tls : nothing, MHD_OPTION_END);
         if (http->mhd)
                 return 0;
         if (which == HTTP_TLS)

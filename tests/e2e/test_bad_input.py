@@ -219,6 +219,15 @@ def test_slow_request_behind_one_that_was_answered_is_closed_by_the_same_deadlin
         assert s.recv(65536) == b""
 
 
+def test_slow_request_that_came_in_one_with_the_one_before_is_closed_by_the_same_deadline(place):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(30)  # half of what a connection without any request may stay
+        s.connect(place.socket)
+        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nX: y")
+        assert s.recv(65536).startswith(b"HTTP/1.1 200 ")
+        assert s.recv(65536) == b""
+
+
 def test_closed_connections_leave_no_descriptor_behind(place):
     def open_files():
         return len(os.listdir(f"/proc/{place.daemon.pid}/fd"))

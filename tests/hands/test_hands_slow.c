@@ -151,13 +151,14 @@ static int end_folder(void **state)
         return end(state);
 }
 
-/* A tree that forks faster than anybody looks: the list of its processes has no end. */
+/* A tree that forks faster than anybody looks: the list of its processes has no end. Lines of 8 bytes: a reader who
+ * comes while the last one's bytes still lie there begins with a whole one. */
 static pid_t endless_list(void)
 {
         char path[96], line[16];
 
         (void) snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
-        (void) snprintf(line, sizeof(line), "%d\n", (int) child);
+        assert_int_equal(snprintf(line, sizeof(line), "%07d\n", (int) child), 8);
         assert_int_equal(mkfifo(path, 0600), 0);
         pid_t writer = fork();
         if (writer != 0)
