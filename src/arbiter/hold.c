@@ -26,7 +26,7 @@ static bool is_at_work(const struct world *w, const struct holder *h)
         return h->tells_idle && (h->idle_since_ms == 0 || w->now_ms < h->idle_since_ms + w->config.hold_after_ms);
 }
 
-/* For whom @lease would be held; NULL = nobody. */
+/* For whom @lease would be held; NULL = nobody. Over time who works is a filler himself, whatever he was asked for as. */
 static const struct lease *more_important_at_work(const struct world *w, const struct lease *lease)
 {
         unsigned rank = lease_rank(&w->config, lease, w->now_ms);
@@ -34,7 +34,7 @@ static const struct lease *more_important_at_work(const struct world *w, const s
         world_each_holder_on (w, i, lease->device) {
                 const struct holder *h = &w->holders[i];
                 const struct lease *other = h->kind == HOLDER_LEASE ? &w->leases[h->lease.index] : NULL;
-                if (other && other != lease && other->state == LEASE_ACTIVE && is_at_work(w, h) &&
+                if (other && other != lease && other->state == LEASE_ACTIVE && is_at_work(w, h) && !other->over_time &&
                     rank_passes(&w->config, other->priority, rank))
                         return other;
         }

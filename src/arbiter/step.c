@@ -136,7 +136,6 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
         switch ((enum input_kind) input->kind) {
         case INPUT_TICK:
                 life_tick(w, out);
-                hold_all(w, out);
                 enforce_tick(w, out);
                 break;
         case INPUT_CONFIG:
@@ -199,7 +198,6 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 break;
         case INPUT_PARK:
                 park_step(w, &input->park, out);
-                hold_all(w, out);
                 break;
         case INPUT_RECORD:
                 park_record(w, &input->record, out);
@@ -219,4 +217,6 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 return;
         }
         admit_pass(w, out, NULL, input->kind == INPUT_TICK);
+        if (input->kind == INPUT_TICK || input->kind == INPUT_PARK)
+                hold_all(w, out); /* after it: nobody is held for who is asked for his memory in this very step */
 }

@@ -185,13 +185,14 @@ static bool is_at_work(const struct trial *t, const struct holder *h, uint64_t g
                (h->idle_since_ms == 0 || t->now_ms <= h->idle_since_ms + t->config.hold_after_ms + grace_ms);
 }
 
-static bool is_anybody_at_work(struct trial *t, const struct lease *but, bool more_important)
+/* Somebody more important than a filler; who is over time is one himself. */
+static bool is_anybody_at_work(struct trial *t, const struct lease *but)
 {
         world_each_holder_on (t->world, i, but->device) {
                 const struct holder *h = &t->world->holders[i];
                 const struct lease *l = h->kind == HOLDER_LEASE ? world_lease_get(t->world, h->lease) : NULL;
                 if (l && l != but && l->state == LEASE_ACTIVE && is_at_work(t, h, IDLE_WORD_MS) &&
-                    (!more_important || l->priority < PRIORITY_FILLER))
+                    l->priority < PRIORITY_FILLER && !l->over_time)
                         return true;
         }
         return false;
@@ -214,7 +215,7 @@ void check_hold(struct trial *t, const struct action *a)
         bool proven = l->ways.proven || (habit && habit->proven); /* by an earlier run of the same */
         if (!(b->ways & WAY_OUT_BIT(WAY_OUT_CHECKPOINT)) && !b->filler && !proven)
                 trial_break(t, "held: L%" PRIu64 " is locked in place, and nobody said that it may be", a->lease_id);
-        if (!is_anybody_at_work(t, l, true))
+        if (!is_anybody_at_work(t, l))
                 trial_break(t, "held: L%" PRIu64 " is locked in place for nobody who works", a->lease_id);
 }
 
@@ -223,7 +224,7 @@ static void check_let_go(struct trial *t, const struct lease *l)
         struct book *b = book_of(t, l->id);
 
         if (!b || l->state != LEASE_HELD || l->park.step != PARK_HELD_HERE ||
-            (t->world->config.hold_in_place && is_anybody_at_work(t, l, false))) {
+            (t->world->config.hold_in_place && is_anybody_at_work(t, l))) {
                 if (b)
                         b->held_since_ms = 0;
                 return;

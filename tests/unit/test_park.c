@@ -834,6 +834,60 @@ static void filler_is_held_in_place_while_somebody_more_important_says_it_works(
         scene_end(&s);
 }
 
+static void nobody_is_held_for_who_works_on_after_his_slot(void **state)
+{
+        (void) state;
+        struct scene s;
+        char orders[32];
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        s.config.hold_in_place = true;
+        scene_config(&s);
+        scene_hands(&s);
+        uint64_t f = filler(&s, GiB(8), "f");
+        uint64_t chat = works(&s, (struct ask){ .bytes = GiB(10), .priority = 2, .slot_s = 60, .uid = BOB });
+        scene_says(&s, chat, PARK_CALL_BUSY, 0);
+        scene_tick_to_s(&s, 50);
+        assert_state(&s, f, LEASE_HELD);
+        scene_tick_to_s(&s, 120); /* a filler like the other */
+        assert_true(scene_lease(&s, chat)->over_time);
+        assert_runs(&s, f);
+        assert_string_equal(scene_orders(&s, 0, orders, sizeof(orders)), "HU");
+        scene_end(&s);
+}
+
+/* In one tick a slot is over, which makes a filler to be held for who works; and who was parked until then wants his device. */
+static void nobody_is_held_for_who_is_asked_for_his_memory_in_that_moment(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        s.config.hold_in_place = true;
+        scene_config(&s);
+        scene_hands(&s);
+        uint64_t big = works(&s, (struct ask){ .bytes = GiB(20), .priority = 2, .uid = CAROL, .named = CHECKPOINT });
+        scene_says_as(&s, big, PARK_CALL_PARK, 600, CAROL);
+        scene_tick_to_s(&s, 1);
+        uint64_t over = works(&s, (struct ask){ .bytes = GiB(2), .slot_s = 599, .named = CHECKPOINT });
+        uint64_t train = works(&s, (struct ask){ .bytes = GiB(18), .priority = 4, .uid = BOB, .named = CHECKPOINT });
+        scene_says_as(&s, train, PARK_CALL_BUSY, 0, BOB);
+        scene_tick_to_s(&s, 599);
+        assert_runs(&s, over);
+        assert_runs(&s, train);
+        assert_state(&s, big, LEASE_PARKED);
+        scene_wait_to_s(&s, 600);
+        scene_look(&s);
+        scene_tick(&s);
+        assert_true(scene_lease(&s, over)->over_time);
+        assert_state(&s, train, LEASE_PARKED);
+        scene_tick_to_s(&s, 605);
+        assert_runs(&s, big);
+        assert_runs(&s, over);
+        assert_int_equal(scene_n_orders(&s, 0, HAND_HOLD), 0);
+        scene_end(&s);
+}
+
 /* It broke its promise once, was parked by the next way out and came back: that is over. A hold that cannot be is no park. */
 static void filler_that_broke_a_promise_before_and_cannot_be_held_goes_on(void **state)
 {
@@ -1542,6 +1596,8 @@ int main(void)
                 cmocka_unit_test(lost_books_take_up_what_a_record_knows),
                 cmocka_unit_test(filler_that_broke_a_promise_before_and_cannot_be_held_goes_on),
                 cmocka_unit_test(filler_is_held_in_place_while_somebody_more_important_says_it_works),
+                cmocka_unit_test(nobody_is_held_for_who_works_on_after_his_slot),
+                cmocka_unit_test(nobody_is_held_for_who_is_asked_for_his_memory_in_that_moment),
                 cmocka_unit_test(released_while_it_gives_way_and_its_context_is_still_there),
                 cmocka_unit_test(lock_that_is_never_answered_does_not_hold_up_everybody),
                 cmocka_unit_test(stop_that_is_never_answered),
