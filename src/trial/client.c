@@ -191,19 +191,12 @@ static uint64_t wants_bytes(struct trial *t, struct client *c, uint64_t reserved
         return bytes;
 }
 
-/* Its command is made, told of, and then begins to take memory. */
-void client_start(struct trial *t, uint32_t i, const struct lease *lease)
+/* Said again until it is heard: the command waits for that (lessor run does not let it go on before). */
+static void tell_root(struct trial *t, uint32_t i)
 {
         struct client *c = &t->clients[i];
-        uint64_t reserved = lease->bytes, bytes = wants_bytes(t, c, reserved);
-        uint64_t n = u64_max(c->arg[ASK_PROCESSES], 1);
-        uint32_t card = lease->device;
         struct input input = { .kind = INPUT_ACTIVATE };
 
-        c->cgroup = random_one_in(&c->random, 2) ? 100000 + c->arg[ASK_N] : 0;
-        c->root = spawn(t, i, c->owner, card, bytes / n);
-        t->procs[c->root].is_root = true;
-        c->started = true;
         input.call = (struct lease_call){ .token = ++t->next_token,
                                           .lease_id = c->lease_id,
                                           .uid = (uint32_t) c->arg[ASK_UID],
@@ -212,6 +205,38 @@ void client_start(struct trial *t, uint32_t i, const struct lease *lease)
         if (c->booked_ms != 0)
                 input.call.owner = t->procs[c->owner].identity; /* who has it from now on */
         (void) daemon_submit(t, &input);
+        c->at_barrier = !t->up;
+        if (c->at_barrier)
+                timer_add(t, 1000, TIMER_CLIENT, i, 0);
+}
+
+static void tell_root_again(struct trial *t, uint32_t i)
+{
+        struct client *c = &t->clients[i];
+        const struct lease *lease = world_lease_by_id(t->world, c->lease_id);
+
+        if (!lease || lease->state == LEASE_DRAINING)
+                return; /* it was not waited for: the command never begins */
+        if (c->phase == CLIENT_RUNS && t->procs[c->root].alive &&
+            !identity_equal(lease->binding.root, t->procs[c->root].identity))
+                tell_root(t, i);
+        else
+                c->at_barrier = false; /* only the answer was lost */
+}
+
+/* Its command is made, told of, and then begins to take memory. */
+void client_start(struct trial *t, uint32_t i, const struct lease *lease)
+{
+        struct client *c = &t->clients[i];
+        uint64_t reserved = lease->bytes, bytes = wants_bytes(t, c, reserved);
+        uint64_t n = u64_max(c->arg[ASK_PROCESSES], 1);
+        uint32_t card = lease->device;
+
+        c->cgroup = random_one_in(&c->random, 2) ? 100000 + c->arg[ASK_N] : 0;
+        c->root = spawn(t, i, c->owner, card, bytes / n);
+        t->procs[c->root].is_root = true;
+        c->started = true;
+        tell_root(t, i);
         for (uint64_t k = 1; k < n; k++)
                 (void) spawn(t, i, c->root, card, bytes / n);
         if (fault_strikes(&t->faults, FAULT_CRASHES, &c->random))
@@ -364,7 +389,7 @@ static void gone(struct trial *t, uint32_t i)
 
         if (c->phase == CLIENT_GONE)
                 return;
-        bool ran = c->phase == CLIENT_RUNS;
+        bool ran = c->phase == CLIENT_RUNS && !c->at_barrier;
         c->phase = CLIENT_GONE;
         if (c->adopts)
                 return;
@@ -420,6 +445,10 @@ void client_look(struct trial *t, uint32_t i)
                 if (c->lease_id == 0)
                         return;
         }
+        if (c->at_barrier)
+                tell_root_again(t, i);
+        if (!t->up)
+                return; /* and comes again */
         const struct lease *lease = world_lease_by_id(t->world, c->lease_id);
         if (!lease || lease->state == LEASE_DRAINING) {
                 gone(t, i);

@@ -110,7 +110,8 @@ void proc_grow(struct trial *t, uint32_t i)
 
         if (!p->alive || p->bytes >= p->target_bytes)
                 return;
-        if (p->locked || p->away || p->stopped) { /* its calls wait */
+        bool waits = p->client != NOBODY && t->clients[p->client].at_barrier;
+        if (waits || p->locked || p->away || p->stopped) { /* its calls wait */
                 timer_add(t, 2000, TIMER_PROC_GROWS, i, p->identity.pid);
                 return;
         }

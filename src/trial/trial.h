@@ -176,7 +176,8 @@ struct client {
         uint8_t gave;  /* enum gave: what it did when it was asked to give way */
         bool adopts;
         bool never_collects;
-        bool started; /* its command runs, or ran */
+        bool started;    /* its command runs, or ran */
+        bool at_barrier; /* that is made, and waits: nobody has heard of it yet */
         bool lost_answer;
         bool came_late;
         bool vanishing;
