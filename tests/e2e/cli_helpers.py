@@ -127,6 +127,10 @@ class Place:
         assert shown.returncode == 0, shown.stderr
         return json.loads(shown.stdout)
 
+    def strangers(self):
+        """Those in the books with what they hold: a program is listed a moment before it has its memory."""
+        return [s for s in self.status()["strangers"] if s["used_bytes"] != 0]
+
     def leases(self):
         return self.status()["leases"]
 

@@ -226,6 +226,10 @@ class Place:
         words = "&".join(f"{k}={v}" for k, v in query.items())
         return self.get("/api/events" + ("?" + words if words else "")).json["events"]
 
+    def strangers(self):
+        """Those in the books with what they hold: a program is listed a moment before it has its memory."""
+        return [s for s in self.get("/api/status").json["strangers"] if s["used_bytes"] != 0]
+
     def ended(self, lease_id):
         """How a lease ended; waits for that."""
         gone = until(f"{lease_id} ended", lambda: (a := self.lease(lease_id)).status != 200 and a)

@@ -138,7 +138,7 @@ def evil(shared, tmp_path_factory):
     p = subprocess.Popen([SIMGPU, "run", "--", *words], env=shared.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          stderr=subprocess.DEVNULL)
     shared.started.append(p)
-    until("it is seen", lambda: [s for s in shared.get("/api/status").json["strangers"] if s["pid"] == p.pid])
+    until("it is seen", lambda: [s for s in shared.strangers() if s["pid"] == p.pid])
     return p
 
 

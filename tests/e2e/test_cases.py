@@ -65,7 +65,7 @@ def test_F51_F58_strangers_that_fill_the_card_are_told_of_and_left_alone(place):
     """Nothing that is short of memory ends anybody in this release, whoever waits and whoever took more than was promised."""
     lease = place.ask("1G", mode="now", bind=of_another(place))
     strangers = [place.hog("1G"), place.hog("1G")]
-    until("they are seen", lambda: len(place.get("/api/status").json["strangers"]) == 2)
+    until("they are seen", lambda: len(place.strangers()) == 2)
     assert place.device()["free_bytes"] == 0
     other = of_another(place)
     waits = [place.ask("2G", mode="queue", priority=p, bind=other).json["id"] for p in (2, 3, 4, 5)]

@@ -288,7 +288,7 @@ def test_status_shows_bar_leases_queue_and_strangers(own):
     own.in_state("late", "queued")
     stranger = subprocess.Popen([SIMGPU, "hog", "--alloc", "300M"], env=own.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     own.started.append(stranger)
-    until("the stranger is seen", lambda: own.status()["strangers"])
+    until("the stranger is seen", own.strangers)
     shown = own.lessor("status").stdout
     assert re.search(r"\[#+=*\.*\]", shown)
     assert "holder" in shown and "1. L2" in shown and "late" in shown
@@ -302,7 +302,7 @@ def test_name_of_a_stranger_cannot_speak_to_the_terminal(own, tmp_path):
     stranger = subprocess.Popen([SIMGPU, "run", "--", str(odd), "hog", "--alloc", "300M"], env=own.env, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     own.started.append(stranger)
-    seen = until("it is seen", lambda: own.status()["strangers"])
+    seen = until("it is seen", own.strangers)
     assert "evil" in seen[0]["comm"], "the name arrived, whatever it looks like"
     for words in (["status"], ["devices"], ["events"], ["status", "--json"], ["events", "--json"]):
         shown = own.lessor(*words).stdout

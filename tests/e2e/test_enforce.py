@@ -27,7 +27,7 @@ def stranger(place, command, **options):
     process = subprocess.Popen([*plainly(), SIMGPU, "run", "--", *command], env=place.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, **options)
     place.started.append(process)
-    pids = until("it is seen", lambda: [s["pid"] for s in place.get("/api/status").json["strangers"] if s["pid"] not in known])
+    pids = until("it is seen", lambda: [s["pid"] for s in place.strangers() if s["pid"] not in known])
     return process, pids[0]
 
 
@@ -170,7 +170,7 @@ def test_mode_that_is_taken_back_in_the_notice_spares_it(bare):
 @needs_root
 def test_F50_who_cannot_be_seen_is_nobodys_end_and_that_is_said(place):
     known = place.hog("1G")  # with capabilities: what it runs is hidden from who has none
-    until("it is seen", lambda: place.get("/api/status").json["strangers"])
+    until("it is seen", place.strangers)
     assert lessor(place, "enforce", "on", "--yes").returncode == 0
     until("it is told", lambda: "enforce-doubt" in [e["rule"] for e in place.events(limit=1000)])
     assert place.get("/api/enforce").json["doubt"] == "blind" and "blind" in lessor(place, "enforce").stdout

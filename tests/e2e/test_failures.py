@@ -58,7 +58,7 @@ def test_reader_that_is_killed_is_replaced_and_holders_stay(place):
 
 def test_holder_that_dies_while_nobody_looks_is_noticed_afterwards(place):
     hog = place.hog("1G")
-    until("it is seen", lambda: place.get("/api/status").json["strangers"])
+    until("it is seen", place.strangers)
     place.ask("1G", mode="queue")
     place.fault("nvml-hang")
     until("stale", lambda: gpu(place) == "stale")

@@ -394,8 +394,8 @@ def test_changes_are_seen_at_once(shared, drive):
 
 def test_running_process_is_adopted_and_let_go(place, drive):
     hog = place.hog("1G")
-    until("it is a stranger", lambda: place.get("/api/status").json["strangers"])
-    pid = place.get("/api/status").json["strangers"][0]["pid"]
+    until("it is a stranger", place.strangers)
+    pid = place.strangers()[0]["pid"]
     process = start(place, drive, "adopt", str(pid))
     word, lease, _, _, n_bytes = line(process)
     assert word == "adopted" and int(n_bytes) >= 1024 * MIB

@@ -118,7 +118,7 @@ def program_of_alice(system):
 
     def pid_on_card():
         assert hog.poll() is None, "the program could not start"
-        return [s["pid"] for s in system.get("/api/status").json["strangers"] if s["uid"] == ALICE and s["pid"] not in before]
+        return [s["pid"] for s in system.strangers() if s["uid"] == ALICE and s["pid"] not in before]
     return hog, until("it is on the card", pid_on_card)[0]
 
 

@@ -57,7 +57,7 @@ def test_metrics_tell_of_strangers_and_never_of_names(place):
     place.ask("64M", mode="now", name="the-secret-project", consumer="the-secret-script",
               bind={"to": "process", "pid": place.sleeper().pid})
     place.hog("256M")
-    until("it is seen", lambda: place.get("/api/status").json["strangers"])
+    until("it is seen", place.strangers)
     text = place.get("/metrics").raw.decode()
     seen = samples(text)
     assert [v for k, v in seen.items() if k.startswith("lessor_device_stranger_bytes")] == [256 * MIB]

@@ -283,7 +283,7 @@ def test_adopted_program_cannot_be_told_or_started_again(place):
                            stdout=subprocess.DEVNULL)
     place.started.append(hog)
     pid = place.holds(300 * MIB)
-    until("it is a stranger", lambda: any(s["pid"] == pid for s in place.status()["strangers"]))
+    until("it is a stranger", lambda: any(s["pid"] == pid for s in place.strangers()))
     for way in ("restart", "cooperate", "checkpoint,cooperate"):
         refused = place.lessor("adopt", str(pid), "--yield-by", way)
         assert refused.returncode == 1 and "would not do" in refused.stderr, refused.stderr
