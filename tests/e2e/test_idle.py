@@ -95,6 +95,7 @@ def test_whoever_needs_the_memory_of_an_idle_one_gets_it_by_its_way_out(quick):
     quick.in_state("idle", "parked")
     until("its command has ended", lambda: not is_alive(pid))
     assert first.poll() is None  # the wrapper waits for its return
+    quick.holds(2000 * MIB)  # the other one's: it listens to SIGTERM by now
     second.terminate()
     assert second.wait() == 0
     quick.in_state("idle", "active")
