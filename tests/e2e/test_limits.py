@@ -180,7 +180,6 @@ def test_S07_one_user_has_256_connections_and_is_told_so(system):
     system.start()
     held = [system.connection_of(ALICE) for _ in range(256)]
     one_more = system.connection_of(ALICE)
-    one_more.sock.settimeout(60)
     told = until("the next one is told", lambda: one_more.sock.recv(4096))
     assert told.startswith(b"HTTP/1.1 429") and b"limit-connections" in told and b"this user" in told
     assert b"Retry-After:" in told
@@ -204,8 +203,8 @@ def test_S07_one_connection_is_kept_for_an_administrator(system):
     def all_taken():
         c = system.connection_of(ALICE)
         held.append(c)
-        c.sock.settimeout(1)
-        send(c, "/healthz")
+        with contextlib.suppress(BrokenPipeError):  # it is told so, and closed, before it asks
+            send(c, "/healthz")
         return c.sock.recv(4096).startswith(b"HTTP/1.1 429") and len(held)
     n = until("all are taken", all_taken)
     assert 30 < n < 40, n
