@@ -68,10 +68,17 @@ class Forgetful(Place):
                 self.fail_in(0)
         return outcome, seen, self.failed() > before
 
+    def what_became(self):
+        """One that is about to end may not answer any more."""
+        if self.daemon.poll() is not None:
+            return "ended"
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return "goes on" if self.get("/healthz").json["degraded"] is None else None
+        return None
+
     def revive(self):
         """Ended, it has said why, and another goes on. Returns whether it had to be. A journal that had no memory is back."""
-        if self.daemon.poll() is None:
-            until("the journal is back", lambda: self.get("/healthz").json["degraded"] is None)
+        if until("it has ended, or its journal is back", self.what_became) == "goes on":
             return False
         assert self.daemon.returncode == 1, f"lessord ended with {self.daemon.returncode}: {self.log()[-2000:]}"
         assert "level=error" in self.log().splitlines()[-1], self.log()[-2000:]
