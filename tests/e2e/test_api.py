@@ -117,7 +117,9 @@ def test_queued_request_is_collected_by_its_owner(place):
 
 def test_long_poll_answers_when_something_changed(place):
     place.ask("2500M", mode="now")
-    rev = place.ask("1500M", mode="queue").json["rev"]
+    place.ask("1500M", mode="queue")
+    # what it waits for may be a look first, then room
+    rev = until("it waits for L1", lambda: "L1" in str((x := place.lease("L2").json)["reason"]["blockers"]) and x["rev"])
     unchanged = place.get(f"/api/leases/L2?after={rev}&wait_ms=20")
     assert unchanged.status == 200 and unchanged.json["rev"] == rev
     waiting = Background(lambda: place.get(f"/api/leases/L2?after={rev}&wait_ms=600000"))
@@ -204,9 +206,10 @@ def test_lease_ends_with_its_connection(place):
 
 def test_lease_without_a_heartbeat_expires_and_with_one_does_not(place):
     place.ask("1G", mode="now", bind={"to": "heartbeat", "ttl_ms": 1000})
-    assert place.request("POST", "/api/leases/L1/renew").status == 200
-    assert place.request("POST", "/api/leases/L1/renew", {}).status == 200
-    assert place.ended("L1") == "expired"
+    place.ask("1G", mode="now", bind={"to": "heartbeat", "ttl_ms": 600000})
+    assert place.request("POST", "/api/leases/L2/renew").status == 200
+    assert place.request("POST", "/api/leases/L2/renew", {}).status == 200
+    assert place.ended("L1") == "expired" and place.lease("L2").json["state"] == "active"
     late = place.request("POST", "/api/leases/L1/renew")
     assert late.status == 410 and late.json["end"] == "expired"
 
@@ -221,7 +224,7 @@ def test_default_binding_is_the_caller_itself(place):
 
 def test_stranger_shrinks_what_is_free_and_is_named(place):
     stranger = place.hog("1G")
-    seen = until("it is seen", lambda: (s := place.get("/api/status").json["strangers"]) and s[0])
+    seen = until("it is seen", lambda: (s := place.strangers()) and s[0])
     assert seen["pid"] == stranger.pid and seen["used_bytes"] == GIB and seen["comm"]
     a = place.ask("2500M", mode="now")
     assert a.status == 409 and a.json["reason"]["blockers"][0]["kind"] == "stranger", a
@@ -319,7 +322,11 @@ def test_event_stream_of_one_lease_goes_on_where_it_was(place):
     place.release("L1")
     place.release("L2")
     again = Stream(place, "/api/events?lease=L2", **{"Last-Event-ID": begin["id"]})
-    assert [again.next()["event"] for _ in range(2)] == ["active", "ended"]
+    told = [again.next()["event"]]
+    while told[-1] != "ended":
+        told.append(again.next()["event"])
+    # a busy machine may have to look at the card once more first: then the first of all was that it is queued
+    assert told == (["active", "ended"] if begin["event"] == "granted" else ["granted", "active", "ended"]), (begin, told)
     again.close()
 
 

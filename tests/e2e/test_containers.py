@@ -364,6 +364,7 @@ def test_caller_that_leaves_while_its_engine_is_asked_is_forgotten(bare, contain
     engine.behave = hang
     bare.conf(f"engine_socket = {engine.server_address}\n[container any]\nname = webui\nuid = {ALICE}\n")
     bare.start()
+    until("the hands are there", lambda: bare.get("/api/status").json["hands"] == "ok")
     before = len(os.listdir(f"/proc/{bare.daemon.pid}/fd"))
     script = 'echo $$ > "$1/cgroup.procs" && exec unshare --pid --fork /usr/bin/python3 -c "$2" "$3"'
     connect = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])"

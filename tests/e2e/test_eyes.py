@@ -292,7 +292,7 @@ def rss_kib(pid):
 
 
 def test_F23_thousands_of_looks_cost_no_descriptor_and_no_memory(bare):
-    bare.conf("poll = 10ms\npoll_busy = 10ms\npoll_idle = 10ms\n")
+    bare.conf("poll = 10ms\npoll_busy = 10ms\npoll_idle = 10ms\neyes_deadline = 60s\n")
     bare.start()
     (eyes,) = bare.eyes()
     hogs = [bare.hog("16M") for _ in range(3)]
@@ -310,7 +310,8 @@ def test_F23_thousands_of_looks_cost_no_descriptor_and_no_memory(bare):
     look(1500)
     assert bare.eyes() == [eyes]
     assert bare.log().count("event=eyes-hello") == 1  # one reader, whose driver never changed
-    assert abs(n_fds(eyes) - before[0]) <= 2 and abs(n_fds(bare.daemon.pid) - before[1]) <= 2
+    # both are at work, and may have a file open just now
+    until("they have no more than before", lambda: n_fds(eyes) <= before[0] + 2 and n_fds(bare.daemon.pid) <= before[1] + 2)
     if os.environ.get("LESSOR_SANITIZED") != "1":  # a sanitizer keeps what was freed
         assert rss_kib(eyes) - before_kib < 1024
     assert living(bare, *hogs)
@@ -497,10 +498,10 @@ def test_F33_under_wsl_a_margin_of_each_card_is_never_granted(bare):
         pytest.skip("no mounts for this user here")
 
     def start():
+        n = bare.log().count("lessord: ready socket=")
         with open(os.path.join(bare.dir, "lessord.err"), "ab") as err:
             bare.daemon = subprocess.Popen([*in_wsl, SIMGPU, "run", "--", LESSORD, "--dir", bare.home], env=bare.env,
                                            stdin=subprocess.DEVNULL, stdout=err, stderr=err)
-        n = bare.log().count("lessord: ready socket=")
         until("it is ready", lambda: bare.log().count("lessord: ready socket=") > n)
     start()
     assert bare.device()["free_bytes"] == bare.device()["ceiling_bytes"] == GIB  # 3 GiB, 2 of them kept free

@@ -404,12 +404,13 @@ def test_F07_driver_without_the_calls_is_known_before_anything_is_tried(old_driv
 
 def test_sigterm_finishes_what_is_half_way_and_leaves_it_parked(scene):
     scene.filler()
-    scene.place.fault("checkpoint-slow", "1500")
+    scene.place.fault("checkpoint-hang", "checkpoint")
     scene.demand()
     until("it is half way", lambda: scene.records().get(scene.hog.pid, {}).get("step") == "checkpointing")
     scene.place.daemon.send_signal(signal.SIGTERM)
     seen(scene, "half_way=1")
     assert scene.place.ask("1M", mode="now").status == 503
+    scene.place.fault("clear")
     assert scene.place.daemon.wait() == 0
     assert scene.records()[scene.hog.pid]["step"] == "stopped"
     assert "event=left-parked leases=1" in scene.place.log()

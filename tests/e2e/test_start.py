@@ -37,7 +37,7 @@ def start_through(place, *through, **popen):
 def refused(place, *arguments, **popen):
     """Exit status and words of a lessord that does not start."""
     r = subprocess.run([SIMGPU, "run", "--file", place.card, "--", LESSORD, *(arguments or ("--dir", place.home))],
-                       env=place.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False, **popen)
+                       env=place.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, **popen)
     return r.returncode, r.stderr
 
 
@@ -140,7 +140,7 @@ def test_two_sessions_of_a_user_do_not_write_one_journal(bare):
     finally:
         for daemon in started:
             daemon.terminate()
-            assert daemon.wait(20) == 0
+            assert daemon.wait(60) == 0
 
 
 def test_start_without_room_on_the_disk_may_be_tried_again(bare):
