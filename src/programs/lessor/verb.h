@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The verbs of `lessor` as a table: --help, the suggestions for a mistyped word, the option parser and the test that
- * compares the man pages with all of it read the same rows.
+ * The verbs of `lessor`, and of `lessor-sim` with a table of its own: --help, the suggestions for a mistyped word, the option
+ * parser and the test that compares the man pages with all of it read the same rows.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,7 +69,8 @@ printf_like(2, 3) int verb_usage_error(const struct verb *verb, const char *fmt,
 /* The most similar of @names (ends with NULL) to @word; NULL when none is near. */
 const char *nearest_word(const char *word, const char *const *names);
 
-/* The tables. */
+/* The tables, and whose they are: "lessor", as it calls itself. */
+extern const char verb_program[];
 extern const struct verb verbs[];
 const struct verb *verb_find(const struct verb *table, const char *name);
 
