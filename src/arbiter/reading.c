@@ -37,15 +37,23 @@ static uint32_t rows_of_device(const struct world *w, uint32_t device, uint32_t 
         return rows_begin(w, device + 1);
 }
 
+/* Nobody has watched it since the eyes or the daemon came back: by now the number may be another's. */
+static bool end_may_have_been_missed(struct world *w, struct identity identity)
+{
+        const struct process *p = world_process_find(w, identity);
+        return p && p->state == PROCESS_UNCONFIRMED;
+}
+
 /* A pid that /proc does not name any more (it is dying, or hidden) is who it was at the last look, if somebody was. */
-static struct identity named(const struct world *w, uint32_t start, uint32_t end, struct identity identity)
+static struct identity named(struct world *w, uint32_t start, uint32_t end, struct identity identity)
 {
         for (uint32_t i = start; i < end && identity.start_ticks == 0; i++)
                 if (w->occupancies[i].identity.pid == identity.pid) {
                         /* The youngest of that number stands last. */
                         while (i + 1 < end && w->occupancies[i + 1].identity.pid == identity.pid)
                                 i++;
-                        return w->occupancies[i].identity;
+                        struct identity was = w->occupancies[i].identity;
+                        return end_may_have_been_missed(w, was) ? identity : was;
                 }
         return identity;
 }
@@ -93,8 +101,8 @@ static void sort_same_pids(uint64_t *keys, const struct identity *identities, ui
 
 /* Copy, sort by identity, merge what is listed twice: with the larger figure, never the sum (a pid can be in the compute
  * and the graphics list at once). Returns how many. */
-static uint32_t sort_rows(const struct world *w, const struct reading *reading, uint32_t device, uint32_t start,
-                          uint32_t end, uint32_t max, struct occupancy rows[ROWS_MAX])
+static uint32_t sort_rows(struct world *w, const struct reading *reading, uint32_t device, uint32_t start, uint32_t end,
+                          uint32_t max, struct occupancy rows[ROWS_MAX])
 {
         uint64_t keys[ROWS_MAX];
         struct identity identities[ROWS_MAX];

@@ -126,7 +126,7 @@ static bool tell_processes(struct trial *t, const struct look *look)
         for (uint32_t i = 0; i < look->n_rows; i++) {
                 uint32_t p = proc_find(t, look->said[i].identity);
                 struct input input = { .kind = INPUT_PROCESS };
-                if (p == NOBODY || t->procs[p].told)
+                if (p == NOBODY || t->procs[p].told || look->said[i].ghost)
                         continue;
                 proc_facts(t, p, &input.process);
                 t->procs[p].told = true;
@@ -155,6 +155,22 @@ static void note_named(struct trial *t, const struct look *look)
         }
 }
 
+/* Who is listed by its pid alone is taken for the one that had the number at the look before, if one had: of its end, and of
+ * who has the number since, nobody has been told. */
+static void take_for_the_one_before(const struct said *before, struct row_said *row)
+{
+        const struct row_said *was = NULL;
+
+        for (uint32_t i = 0; i < before->n_rows; i++) {
+                const struct row_said *at = &before->rows[i];
+                if (at->identity.pid == row->identity.pid &&
+                    (!was || at->identity.start_ticks > was->identity.start_ticks))
+                        was = at;
+        }
+        if (was)
+                row->lease_id = was->lease_id;
+}
+
 void card_look_arrives(struct trial *t, uint32_t l)
 {
         struct look *look = &t->looks[l];
@@ -178,6 +194,9 @@ void card_look_arrives(struct trial *t, uint32_t l)
         struct said *said = &t->cards[look->card].said;
         bool overtaken = look->taken_ms < said->taken_ms; /* it says nothing any more */
         if (!overtaken) {
+                for (uint32_t i = 0; i < look->n_rows; i++)
+                        if (look->said[i].ghost)
+                                take_for_the_one_before(said, &look->said[i]);
                 said->told = true;
                 said->taken_ms = look->taken_ms;
                 said->arrived_ms = t->now_ms;

@@ -102,6 +102,27 @@ static void row_without_a_name_that_was_never_seen_is_a_stranger(void **state)
         scene_end(&s);
 }
 
+/* Two hours without lessord: the worker has ended, and its number is of a row that nobody can name. */
+static void number_of_a_worker_that_nobody_watched_may_be_anothers_by_now(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        uint32_t card = scene_device(&s, GiB(24));
+        uint64_t a = scene_request(&s, (struct ask){ .bytes = GiB(8) });
+        uint32_t worker = scene_process(&s, 0, scene_owner(&s, a), 0);
+        scene_process_uses(&s, worker, card, GiB(4), ROW_USED_KNOWN | ROW_COMPUTE);
+        assert_bytes(used_by(&s, a), GiB(4));
+
+        row_loses_its_name(&s, worker);
+        scene_restart(&s, (struct restart_facts){ 0 });
+        scene_look(&s);
+        assert_bytes(used_by(&s, a), 0);
+        assert_bytes(scene_free(&s, card), GiB(12)); /* what is promised is still to be taken, beside what is there */
+        assert_runs(&s, a);
+        scene_end(&s);
+}
+
 static void process_with_a_lease_on_each_of_two_cards_has_its_memory_under_both(void **state)
 {
         (void) state;
@@ -360,6 +381,7 @@ int main(void)
                 cmocka_unit_test(dying_process_that_proc_names_no_more_stays_under_its_lease),
                 cmocka_unit_test(orphan_whose_worker_is_listed_without_a_name_stays_orphaned),
                 cmocka_unit_test(row_without_a_name_that_was_never_seen_is_a_stranger),
+                cmocka_unit_test(number_of_a_worker_that_nobody_watched_may_be_anothers_by_now),
                 cmocka_unit_test(process_with_a_lease_on_each_of_two_cards_has_its_memory_under_both),
                 cmocka_unit_test(process_that_asks_again_has_its_memory_under_the_new_lease),
                 cmocka_unit_test(process_that_asks_again_takes_only_what_is_its_own_from_the_old_lease),
