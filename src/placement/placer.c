@@ -9,9 +9,11 @@ static bool carve(struct placer *placer, const struct task *past, size_t n_past,
 {
         bool shapes = shapes_build(&placer->shapes, past, n_past, arena);
         bool fragment = fragment_build(&placer->fragment, &placer->shapes, placer->cluster, arena);
+        bool prices = prices_learn(&placer->prices, placer->cluster, &placer->shapes, arena);
         bool sum = fragment_sum_init(&placer->sum, placer->cluster, arena);
 
-        return leaders_init(&placer->leaders, placer->cluster, shapes_max, arena) && sum && fragment && shapes;
+        return leaders_init(&placer->leaders, placer->cluster, shapes_max, arena) && sum && prices && fragment &&
+               shapes;
 }
 
 size_t placer_bytes(const struct cluster *cluster, size_t n_past, uint32_t shapes_max)

@@ -8,6 +8,7 @@
 #include "placement/fragment.h"
 #include "placement/leaders.h"
 #include "placement/policy.h"
+#include "placement/prices.h"
 #include "placement/shapes.h"
 
 struct placer {
@@ -16,6 +17,7 @@ struct placer {
         struct shapes shapes;
         struct fragment fragment;
         struct fragment_sum sum;
+        struct prices prices;
         struct leaders leaders;
 };
 

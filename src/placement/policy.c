@@ -2,8 +2,8 @@
 #include "placement/placer.h"
 
 static const struct placement_policy *const policies[] = {
-        &policy_first_fit, &policy_best_fit,    &policy_spread,         &policy_random,
-        &policy_dotprod,   &policy_gpu_packing, &policy_gpu_clustering, &policy_fgd,
+        &policy_first_fit,   &policy_best_fit,       &policy_spread, &policy_random, &policy_dotprod,
+        &policy_gpu_packing, &policy_gpu_clustering, &policy_fgd,    &policy_priced,
 };
 
 const struct placement_policy *const *placement_policies(size_t *n)

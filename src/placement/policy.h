@@ -19,7 +19,7 @@ struct placement_policy {
 };
 
 extern const struct placement_policy policy_first_fit, policy_best_fit, policy_spread, policy_random, policy_dotprod,
-        policy_gpu_packing, policy_gpu_clustering, policy_fgd;
+        policy_gpu_packing, policy_gpu_clustering, policy_fgd, policy_priced;
 
 /* All there are, in the order to show them in. */
 const struct placement_policy *const *placement_policies(size_t *n);

@@ -196,6 +196,86 @@ static void example_11_published_scores(void **state)
         cluster_scene_end(&scene);
 }
 
+/* Nodes a and b have as many GPUs; a's CPU is left over, b's is just what its GPUs need. */
+static void ours_takes_cpu_from_where_no_gpu_needs_it(void **state)
+{
+        (void) state;
+        struct node_spec specs[2] = { { .cpu_milli = 80000, .mem_mib = 65536, .gpus = 8, .model = 0 },
+                                      { .cpu_milli = 128000, .mem_mib = 65536, .gpus = 2, .model = 1 } };
+        struct task past[8];
+        struct cluster_scene scene;
+
+        for (int i = 0; i < 8; i++)
+                past[i] = (struct task){ .cpu_milli = 10000, .gpus = 1, .gpu_milli = 1000 };
+        cluster_scene_init(&scene, specs, 2, "ours", past, 8);
+        assert_int_equal(scene.placer.prices.cpu_milli_per_gpu, 10000);
+        assert_int_equal(scene_place(&scene, (struct task){ .cpu_milli = 10000 }), 1);
+        cluster_scene_end(&scene);
+        cluster_scene_init(&scene, specs, 2, "first-fit", past, 8);
+        assert_int_equal(scene_place(&scene, (struct task){ .cpu_milli = 10000 }), 0);
+        cluster_scene_end(&scene);
+}
+
+/* Half of the past insists on nodes that the other half can do without: by their model, or by how much they want at once. */
+static void ours_leaves_nodes_to_tasks_that_have_no_others(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                struct task insists;
+        } rows[] = {
+                { "a model", { .cpu_milli = 8000, .models = 1, .gpus = 1, .gpu_milli = 1000 } },
+                { "a node of eight beside 100 cores", { .cpu_milli = 100000, .gpus = 8, .gpu_milli = 1000 } },
+        };
+        struct node_spec specs[2] = { { .cpu_milli = 128000, .mem_mib = 65536, .gpus = 8, .model = 0 },
+                                      { .cpu_milli = 64000, .mem_mib = 65536, .gpus = 8, .model = 1 } };
+        int rows_failed = 0;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct task past[8], any = { .cpu_milli = 8000, .gpus = 1, .gpu_milli = 1000 };
+                struct cluster_scene scene;
+                for (int t = 0; t < 8; t++)
+                        past[t] = t % 2 ? rows[i].insists : any;
+                cluster_scene_init(&scene, specs, 2, "ours", past, 8);
+                for (int t = 0; t < 8; t++)
+                        row_check(rows[i].name, scene_place(&scene, any) == 1);
+                row_check(rows[i].name, scene_place(&scene, rows[i].insists) == 0);
+                cluster_scene_end(&scene);
+        }
+        rows_end();
+}
+
+/* Tasks without a GPU that want all CPU there is make what comes beside a GPU scarce. */
+static void ours_counts_all_cpu_where_it_is_short(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                int32_t cpu_only;
+                int64_t beside_a_gpu;
+        } rows[] = { { "none", 0, 8000 },
+                     { "half is left", 32000, 8000 },
+                     { "95 % is wanted", 57600, 8000 },
+                     { "halfway to all of it", 60800, 11800 },
+                     { "all of it", 64000, 16000 },
+                     { "more than there is", 100000, 20500 } };
+        struct node_spec spec = { .cpu_milli = 128000, .mem_mib = 65536, .gpus = 8, .model = 0 };
+        int rows_failed = 0;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct task past[9] = { { .cpu_milli = rows[i].cpu_only } };
+                struct cluster_scene scene;
+                for (int t = 1; t < 9; t++)
+                        past[t] = (struct task){ .cpu_milli = 8000, .gpus = 1, .gpu_milli = 1000 };
+                cluster_scene_init(&scene, &spec, 1, "ours", past, 9);
+                row_check(rows[i].name, scene.placer.prices.cpu_milli_per_gpu == rows[i].beside_a_gpu);
+                if (scene.placer.prices.cpu_milli_per_gpu != rows[i].beside_a_gpu)
+                        print_message("# %lld\n", (long long) scene.placer.prices.cpu_milli_per_gpu);
+                cluster_scene_end(&scene);
+        }
+        rows_end();
+}
+
 static void tie_ends_at_the_first_node_of_the_order(void **state)
 {
         (void) state;
@@ -284,6 +364,9 @@ int main(void)
                 cmocka_unit_test(example_10_a_gain_counts_by_steps),
                 cmocka_unit_test(example_10_within_a_step_the_first_node_wins),
                 cmocka_unit_test(example_11_published_scores),
+                cmocka_unit_test(ours_takes_cpu_from_where_no_gpu_needs_it),
+                cmocka_unit_test(ours_leaves_nodes_to_tasks_that_have_no_others),
+                cmocka_unit_test(ours_counts_all_cpu_where_it_is_short),
                 cmocka_unit_test(tie_ends_at_the_first_node_of_the_order),
                 cmocka_unit_test(node_without_the_memory_gives_way_to_the_next_best),
                 cmocka_unit_test(closed_node_takes_nothing_new_and_keeps_what_it_has),
