@@ -32,6 +32,22 @@ static bool is_alone(struct trial *t, const struct book *b)
         return true;
 }
 
+/* What is kept for a display is nobody else's, whatever it uses of it. */
+static uint64_t display_untaken_bytes(const struct trial *t, uint32_t card)
+{
+        uint64_t has_bytes = 0;
+        bool any = false;
+
+        for (uint32_t i = 0; i < t->n_procs; i++) {
+                const struct proc *p = &t->procs[i];
+                if (!p->used || !p->alive || !p->graphics || p->card != card)
+                        continue;
+                any = true;
+                has_bytes += proc_on_card_bytes(p);
+        }
+        return any ? u64_sub0(t->config.display_bytes, has_bytes) : 0;
+}
+
 /* Does anything of the world hold it back? */
 static bool may_return(struct trial *t, const struct book *b, const struct lease *l)
 {
@@ -51,7 +67,8 @@ static bool may_return(struct trial *t, const struct book *b, const struct lease
             t->now_ms < l->park.not_before_ms || l->park.undo_group != 0)
                 return false;
         uint64_t had_bytes = u64_max(l->park.used_bytes, l->park.charged_bytes); /* more than was read, where it grew */
-        return card_used_bytes(t, b->device) + u64_max(l->bytes, had_bytes) + slack <= card->total_bytes;
+        uint64_t taken_bytes = card_used_bytes(t, b->device) + display_untaken_bytes(t, b->device);
+        return taken_bytes + u64_max(l->bytes, had_bytes) + slack <= card->total_bytes;
 }
 
 static void check_comes_back(struct trial *t, const struct lease *l)
