@@ -10,7 +10,7 @@
 #include "programs/lessor/complete.h"
 #include "programs/lessor/verb.h"
 
-enum { SHOWN_MAX = 64, VERBS_MAX = 32 };
+enum { SHOWN_MAX = 64, VERBS_MAX = 64 };
 
 static const char by_task[] =
         "lessor - lease GPU memory, so that programs share a card without running into each other\n"
