@@ -15,7 +15,7 @@ FLOORS = {
     "base": 1,
     "model": 2, "wire": 2,
     "placement": 3, "estimate": 3,
-    "arbiter": 4, "senses": 4, "hands": 4, "store": 4,
+    "arbiter": 4, "senses": 4, "hands": 4, "store": 4, "tenants": 4,
     "gate": 5, "api": 5, "client": 5,
     "programs": 6,
     "trial": 7,  # the core in a world of numbers: judges, is never installed

@@ -53,6 +53,12 @@ static const struct verb config_verbs[] = {
         { 0 },
 };
 
+static const struct verb tenants_verbs[] = {
+        { "tenants check", "[--json] FILE…", "are these files of tenants good?", json_options, tenants_check_more,
+          false, verb_tenants_check_main, .operands = "@files" },
+        { 0 },
+};
+
 static const struct verb journal_verbs[] = {
         { "journal verify", "[--json] [FILE|DIR]", "is every row of it as it was written?", json_options,
           journal_verify_more, false, verb_journal_verify_main, .operands = "@files" },
@@ -129,6 +135,8 @@ const struct verb verbs[] = {
           verb_limits_main },
         { "config", "check|show …", "lessord.conf as lessord reads it", no_options, config_more, false, verb_group_main,
           .sub = config_verbs },
+        { "tenants", "check …", "applications as data: how they are recognised, asked and made to give memory back",
+          no_options, tenants_more, false, verb_group_main, .sub = tenants_verbs },
         { "doctor", "[--prove] [--json]", "what works here, what does not, and the cure", doctor_options, doctor_more,
           false, verb_doctor_main },
         { "rescue", "[--list|--all|--thaw ID|PID] [OPTION]…", "bring back what is parked, without lessord",

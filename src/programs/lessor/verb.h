@@ -111,6 +111,7 @@ int verb_limits_main(const struct verb *verb, int argc, char **argv);
 int verb_config_check_main(const struct verb *verb, int argc, char **argv);
 int verb_config_show_main(const struct verb *verb, int argc, char **argv);
 int verb_journal_verify_main(const struct verb *verb, int argc, char **argv);
+int verb_tenants_check_main(const struct verb *verb, int argc, char **argv);
 int verb_usage_main(const struct verb *verb, int argc, char **argv);
 int verb_completion_main(const struct verb *verb, int argc, char **argv);
 int verb_doctor_main(const struct verb *verb, int argc, char **argv);
@@ -128,4 +129,4 @@ extern const char run_more[], acquire_more[], lease_more[], renice_more[], exten
         status_more[], completion_more[], doctor_more[], rescue_more[], replay_more[], park_more[], thaw_more[],
         idle_more[], clear_more[], resume_more[], costs_more[], book_more[], book_list_more[], book_cancel_more[],
         enforce_more[], approve_more[], approvals_more[], unapprove_more[], why_more[], usage_more[], journal_more[],
-        journal_verify_more[], processes_more[], audit_more[];
+        journal_verify_more[], processes_more[], audit_more[], tenants_more[], tenants_check_more[];
