@@ -207,25 +207,32 @@ static bool was(uint64_t id, enum warden_result result, enum warden_why why)
         return true;
 }
 
-/* Found by what it is: our child of that name. */
+/* Found by what it is: our child of that name, whatever its number (they are given out anew from the beginning). 0: nobody. */
 static pid_t child_called(const char *name)
 {
         pid_t found = 0;
+        DIR *processes = opendir("/proc");
 
-        for (pid_t pid = getpid() + 1; pid < getpid() + 4000; pid++) {
+        assert_non_null(processes);
+        for (const struct dirent *e = readdir(processes); e; e = readdir(processes)) {
                 struct eyes_process facts;
-                if (process_identify(&source, (uint32_t) pid, &facts, NULL, NULL) < 0 ||
+                pid_t pid = (pid_t) strtol(e->d_name, NULL, 10);
+                if (pid <= 0 || process_identify(&source, (uint32_t) pid, &facts, NULL, NULL) < 0 ||
                     strcmp(facts.comm, name) != 0 || facts.ppid != (uint32_t) getpid())
                         continue;
                 assert_int_equal(found, 0); /* never two */
                 found = pid;
         }
+        (void) closedir(processes);
         return found;
 }
 
 static pid_t warden_pid(void)
 {
-        return child_called("lessor-warden");
+        pid_t pid = child_called("lessor-warden");
+
+        assert_int_not_equal(pid, 0); /* whom a signal is for: 0 is all of us */
+        return pid;
 }
 
 static void reap(pid_t pid)
