@@ -52,7 +52,7 @@ def test_demo_runs_through_and_leaves_nothing(folder):
                   "nothing is left"):
         assert words in shown.stdout, words
     assert not os.path.exists(folder)
-    assert not mentions(folder)
+    until("everything is gone", lambda: not mentions(folder))
 
 
 def look(env):
@@ -120,7 +120,7 @@ def test_demo_can_be_stopped_and_looked_at(folder):
         run.stdout.close()
         run.stderr.close()
     assert seen == steps
-    assert not mentions(folder)
+    until("everything is gone", lambda: not mentions(folder))
 
 
 def test_demo_that_is_interrupted_cleans_up(folder):
@@ -168,7 +168,7 @@ def test_demo_keeps_what_it_is_told_to_keep(folder):
     shown = demo("--dir", folder, "--keep")
     assert shown.returncode == 0, shown.stderr
     assert os.path.isdir(os.path.join(folder, "log")) and "is kept" in shown.stdout
-    assert not mentions(folder)
+    until("everything is gone", lambda: not mentions(folder))
 
 
 def test_demo_without_a_build_says_what_to_do(folder):

@@ -137,7 +137,11 @@ static void F23_ten_thousand_looks_cost_no_descriptor_and_no_memory(void **state
 
         for (int i = 0; i < 10000; i++)
                 assert_true(brain_ask(&brain, DEADLINE_MS));
-        assert_in_range(count_descriptors(brain.pid), descriptors - 2, descriptors + 2);
+        uint64_t until = now_ms() + DEADLINE_MS;
+        unsigned open_now;
+        while ((open_now = count_descriptors(brain.pid)) > descriptors + 2 && now_ms() < until)
+                (void) brain_hear(&brain, 5); /* they may be looking just now */
+        assert_in_range(open_now, 0, descriptors + 2);
         if (!sanitized) /* a sanitizer keeps what was freed for a while */
                 assert_true(anonymous_bytes(brain.pid) < bytes + MIB);
         assert_int_equal(brain.n_hellos, 1); /* the driver was started once */
