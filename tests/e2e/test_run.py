@@ -438,6 +438,24 @@ def test_F54_workers_that_outlive_the_command_keep_its_lease(own, how):
     own.free_is(3072 * MIB)
 
 
+@pytest.mark.parametrize("how", ["", "setsid"])
+def test_F54_worker_without_memory_yet_keeps_the_lease_of_a_command_that_is_over(own, tmp_path, how):
+    """It loads for a minute before it touches the card: nothing lists it, its parents are gone, and it is alive."""
+    go = tmp_path / "go"
+    run = own.lessor("run", "--name", "boss", "--vram", "900M", "--", "sh", "-c",
+                     f'{how} sh -c \'while [ ! -e "{go}" ]; do sleep 0.05; done; exec "{SIMGPU}" hog --alloc 900M\' >/dev/null 2>&1 &')
+    assert run.returncode == 0
+    lease = re.search(r"still alive.*(L\d+) goes on, as orphaned", run.stderr)[1]
+    assert own.in_state("boss", "orphaned")["id"] == lease
+    go.touch()
+    pid = own.holds(900 * MIB)
+    until("its use is counted under the lease", lambda: own.lease("boss")["used_bytes"] == 900 * MIB)
+    assert own.lease("boss")["id"] == lease and not own.strangers()
+    os.kill(pid, signal.SIGTERM)
+    own.gone("boss")
+    own.free_is(3072 * MIB)
+
+
 def test_grandchildren_count_under_the_lease(place):
     run = place.start("run", "--name", "deep", "--vram", "800M", "--", "sh", "-c", f'sh -c \'"{SIMGPU}" hog --alloc 800M; true\'; true')
     pid = place.holds(800 * MIB)

@@ -204,6 +204,18 @@ static void say_granted(struct obtain *o)
                              duration_text(clock_now_ms() - o->asked_ms, waited));
 }
 
+/*
+ * lessord knows workers by their memory on a device. One that has none yet would be nobody when we are gone: it is named, as
+ * what the lease is for from now on. Not where what is left is to be ended, which begins when the command is gone.
+ */
+static void name_worker(const struct obtain *o, const struct child *child)
+{
+        pid_t worker = o->ask->kill_left ? 0 : tree_any(&child->tree);
+
+        if (worker > 0)
+                (void) lessor_lease_activate(o->lease, (int) worker, child->tree.cgroup_id, NULL);
+}
+
 /* Workers that outlive the command keep the lease: it is theirs now, and ends with the last of them. */
 static bool leaves_workers(struct obtain *o, const struct child *child)
 {
@@ -217,6 +229,7 @@ static bool leaves_workers(struct obtain *o, const struct child *child)
         }
         if (n == 0)
                 return false;
+        name_worker(o, child);
         if (first > 0)
                 (void) snprintf(who, sizeof(who), " (%zu, pid %d%s)", n, (int) first, n > 1 ? " and others" : "");
         progress_say(

@@ -191,6 +191,23 @@ static pid_t parent_of(pid_t pid)
         return parse_u64("ppid", at, 0, INT32_MAX, &parent, NULL) < 0 ? 0 : (pid_t) parent;
 }
 
+pid_t tree_any(const struct tree *tree)
+{
+        pid_t first = 0;
+
+        if (tree_count(tree, &first) == 0 || tree->kind != TREE_DESCENT)
+                return first;
+        auto_call(closedirp) DIR *dir = opendir("/proc");
+        const struct dirent *entry;
+        while (dir && (entry = readdir(dir))) {
+                uint64_t pid;
+                if (parse_u64("pid", entry->d_name, 2, INT32_MAX, &pid, NULL) == 0 &&
+                    parent_of((pid_t) pid) == getpid())
+                        return (pid_t) pid;
+        }
+        return 0;
+}
+
 static bool is_of(const struct tree *tree, pid_t root, pid_t pid)
 {
         char cgroup[512], folder[sizeof(tree->path)];

@@ -28,6 +28,8 @@ bool tree_put(struct tree *tree, pid_t pid);
 bool tree_find_scope(struct tree *tree, pid_t pid);
 /* How many processes are in it; TREE_DESCENT: how many children (orphans among them) this process has, at least 1. */
 size_t tree_count(const struct tree *tree, pid_t *ret_first);
+/* One of those that tree_count counted, by its number; 0 = it was not found. */
+pid_t tree_any(const struct tree *tree);
 /*
  * To every process in it; TREE_DESCENT: to @root, the command, and those of its descendants that still hang together; never to this process. Each
  * by a descriptor that is checked to be of the tree after it was opened. Returns how many were reached.
