@@ -16,13 +16,13 @@ static void nodes(const uint8_t *data, size_t size)
 {
         struct models models = { 0 };
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         struct error err = { 0 };
         int k = nodes_open_bytes(&r, "nodes", data, size, &models, &err);
 
         while (k >= 0 && (k = nodes_next(&r, &node, &err)) > 0) {
-                assert(node.gpus <= NODE_GPUS_MAX && node.cpu_milli >= 0 && node.memory_mib >= 0);
-                assert(node.model == MODEL_NONE || node.model < models.n);
+                assert(node.gpus <= NODE_GPUS_MAX && node.cpu_milli >= 0 && node.mem_mib >= 0);
+                assert(node.model == NODE_NO_MODEL || node.model < models.n);
         }
         for (size_t i = 0; i < models.n; i++)
                 assert(text_is_plain(models.names[i], strlen(models.names[i])));
@@ -39,9 +39,10 @@ static void tasks(const uint8_t *data, size_t size)
         int k = tasks_open_bytes(&r, "tasks", data, size, &models, &err);
 
         while (k >= 0 && (k = tasks_next(&r, &task, &err)) > 0) {
-                assert(task.gpus <= TASK_GPUS_MAX && task.gpu_milli <= GPU_MILLI);
-                assert((task.gpus == 0) == (task.gpu_milli == 0) && (task.gpus <= 1 || task.gpu_milli == GPU_MILLI));
-                assert(task.models < 4 && task.create_s >= 0 && (task.end_s < 0 || task.end_s >= task.create_s));
+                assert(task.task.gpus <= NODE_GPUS_MAX && task.task.gpu_milli <= MILLI_PER_GPU);
+                assert((task.task.gpus == 0) == (task.task.gpu_milli == 0) &&
+                       (task.task.gpus <= 1 || task.task.gpu_milli == MILLI_PER_GPU));
+                assert(task.task.models < 4 && task.create_s >= 0 && (task.end_s < 0 || task.end_s >= task.create_s));
         }
         refused(k, &err);
         trace_reader_close(&r);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """lessor-sim: traces in, what is in them out, and words for what is wrong."""
 
+import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -54,8 +56,8 @@ def test_every_verb_has_help_a_place_in_the_manual_and_completion():
 
 def test_mistyped_words_are_answered_with_the_right_ones():
     assert "Did you mean `lessor-sim check`?" in sim("chekc", code=2)
-    assert "did you mean --tasks?" in sim("check", "--task", "x", code=2)
-    assert "--tasks needs --nodes" in sim("check", "--tasks", "x", code=2)
+    assert "did you mean --trace?" in sim("check", "--trac", "x", code=2)
+    assert "--trace needs --nodes" in sim("check", "--trace", "x", code=2)
     assert "nodes, tasks or jobs" in sim("synth", "pods", code=2)
     assert "--count: \"-1\" is negative" in sim("synth", "nodes", "--count", "-1", code=2)
 
@@ -63,7 +65,7 @@ def test_mistyped_words_are_answered_with_the_right_ones():
 def test_made_up_trace_is_good_and_the_same_each_time(traces):
     assert traces["tasks"].read_text(encoding="ascii") == sim("synth", "tasks", "--count", 300)
     assert traces["tasks"].read_text(encoding="ascii") != sim("synth", "tasks", "--count", 300, "--seed", 2)
-    facts = json.loads(sim("check", "--json", "--nodes", traces["nodes"], "--tasks", traces["tasks"], "--jobs", traces["jobs"]))
+    facts = json.loads(sim("check", "--json", "--nodes", traces["nodes"], "--trace", traces["tasks"], "--jobs", traces["jobs"]))
     assert facts["nodes"]["rows"] == 40 and sum(facts["nodes"]["gpus_by_model"].values()) == facts["nodes"]["gpus"]
     assert facts["tasks"]["rows"] == 300 == facts["tasks"]["cpu_only"] + facts["tasks"]["sharing"] + sum(facts["tasks"]["whole_gpus"].values())
     assert facts["jobs"]["rows"] == 400
@@ -73,7 +75,7 @@ def test_bad_row_names_file_line_column_and_value(traces, tmp_path):
     bad = tmp_path / "bad.csv"
     rows = traces["tasks"].read_text(encoding="ascii").splitlines()
     bad.write_text("\n".join([*rows, "task-x,8000,16000,2,500,,0,9"]) + "\n", encoding="ascii")
-    said = sim("check", "--nodes", traces["nodes"], "--tasks", bad, code=1)
+    said = sim("check", "--nodes", traces["nodes"], "--trace", bad, code=1)
     assert said == (f"lessor-sim check: {bad}, line 302, column gpu_milli: \"500\" is a part of each of several GPUs; "
                     "only num_gpu 1 may have less than 1000\n")
     assert "opening /nowhere/x.csv: No such file or directory" in sim("check", "--jobs", "/nowhere/x.csv", code=1)
@@ -96,13 +98,84 @@ def test_long_trace_is_read_in_the_memory_of_a_short_one():
     assert peak_kib(400000) < peak_kib(100) + 1024  # of 7 MiB
 
 
+def test_run_prints_the_same_bytes_whatever_the_number_of_threads(traces):
+    words = ["run", "--nodes", traces["nodes"], "--trace", traces["tasks"], "--seeds", "4-6"]
+    for form in ([], ["--json"], ["--csv"]):
+        one, many = (sim(*words, *form, "--threads", n) for n in (1, 7))
+        assert one == many != ""
+        assert one == sim(*words, *form)
+
+
+def test_run_compares_seed_by_seed_and_says_whose_seeds_they_are(traces):
+    words = ["run", "--nodes", traces["nodes"], "--trace", traces["tasks"], "--policy", "fgd", "--policy", "random", "--points", "80,100"]
+    said = json.loads(sim(*words, "--json"))
+    assert "not the seeds of the published runs" in said["note"] and (said["first_seed"], said["seeds"], said["tasks"]) == (1, 10, 300)
+    rows = list(csv.DictReader(sim(*words, "--csv").splitlines()))
+    fgd, random = said["policies"]
+    assert [point["arrived_pct"] for point in fgd["points"]] == [80, 100]
+    for k, percent in enumerate(("80", "100")):
+        used = {(row["policy"], row["seed"]): float(row["alloc_pct"]) for row in rows if row["arrived_pct"] == percent}
+        differences = [used["random", str(seed)] - used["fgd", str(seed)] for seed in range(1, 11)]
+        above = random["points"][k]["above"]
+        assert above["policy"] == "fgd" and above["low"] < above["mean"] < above["high"]
+        assert abs(above["mean"] - sum(differences) / 10) < 0.001
+        assert abs(fgd["points"][k]["alloc_pct"]["mean"] - sum(used["fgd", str(seed)] for seed in range(1, 11)) / 10) < 0.001
+        assert "above" not in fgd["points"][k]
+    for policy in said["policies"]:
+        assert all(run["placed"] + run["failed"] > 300 and run["stranded_milli"]["8"] <= run["free_milli"] for run in policy["runs"])
+    assert "not the seeds of the published runs" in sim(*words)
+
+
+def test_run_answers_wrong_words_with_the_right_ones(traces):
+    words = ["run", "--nodes", traces["nodes"], "--trace", traces["tasks"]]
+    assert "there is no policy \"bestfit\"; did you mean best-fit?" in sim(*words, "--policy", "bestfit", code=2)
+    assert "--against fgd: it takes no part" in sim(*words, "--policy", "random", "--against", "fgd", code=2)
+    assert "--seeds, the last: \"3\" is too small" in sim(*words, "--seeds", "5-3", code=2)
+    assert "--points: \"201\" is too large" in sim(*words, "--points", "100,201", code=2)
+    assert "--csv or --json, not both" in sim(*words, "--csv", "--json", code=2)
+    assert "on what? --nodes FILE --trace FILE" in sim("run", code=2)
+    assert sim("policies").count("\n") >= 8
+
+
+def reproduction(folder, *words, code=0):
+    done = subprocess.run([SIM, "reproduce", "--data", folder, "--json", *words], check=False, text=True, stdout=subprocess.PIPE)
+    assert done.returncode == code, done.stdout
+    return json.loads(done.stdout)
+
+
+def test_reproduce_tells_by_its_exit_status_whether_every_mean_is_met(traces, tmp_path):
+    shutil.copy(traces["nodes"], tmp_path / "openb_node_list_gpu_node.csv")
+    shutil.copy(traces["tasks"], tmp_path / "openb_pod_list_mine.csv")
+    assert "there is no published_mean.csv" in sim("reproduce", "--data", tmp_path, code=1)
+
+    def publish(rows):
+        (tmp_path / "published_mean.csv").write_text("\n".join(["trace,policy,arrived_pct,alloc_mean", *rows, ""]), encoding="ascii")
+
+    publish(f"mine,{policy},{at},0" for policy in ("FGD", "Random", "Unheard") for at in (100, 130))
+    cells = {(cell["trace"], cell["policy"], cell["arrived_pct"]): cell for cell in reproduction(tmp_path, "--seeds", "3", code=1)["cells"]}
+    assert set(cells) == {("mine", policy, at) for policy in ("FGD", "Random") for at in (100, 130)}
+    ours = {(policy, at): cell["mean"] for (_, policy, at), cell in cells.items()}
+    for off, code in ((0.49, 0), (0.51, 1)):
+        publish(f"mine,{policy},{at},{mean - (off if policy == 'FGD' else 2 * off):.6f}" for (policy, at), mean in ours.items())
+        said = reproduction(tmp_path, "--seeds", "3", code=code)
+        assert said["met"] == (4 if code == 0 else 0) and abs(said["cells"][0]["difference"] - 2 * off) < 0.001
+    assert "nothing was published for a trace \"other\"" in sim("reproduce", "--data", tmp_path, "--only", "other", code=1)
+
+
+def test_published_means_are_met_on_the_published_trace():
+    folder = os.environ.get("LESSOR_DATA", "")
+    if os.path.exists(os.path.join(folder, "openb", "published_mean.csv")):
+        said = reproduction(folder, "--only", "default", "--seeds", "42-43")
+        assert said["n"] == said["met"] == 12 and {cell["trace"] for cell in said["cells"]} == {"default"}
+
+
 def test_published_traces_are_what_is_known_of_them():
     folder = os.environ.get("LESSOR_DATA", "")
     nodes = os.path.join(folder, "openb", "openb_node_list_gpu_node.csv")
     if not os.path.exists(nodes):
         assert folder == "" or not os.path.exists(os.path.join(folder, "openb"))
         return  # nothing is skipped: who has no data has the made-up ones above
-    facts = json.loads(sim("check", "--json", "--nodes", nodes, "--tasks", os.path.join(folder, "openb", "openb_pod_list_default.csv"),
+    facts = json.loads(sim("check", "--json", "--nodes", nodes, "--trace", os.path.join(folder, "openb", "openb_pod_list_default.csv"),
                            "--jobs", os.path.join(folder, "philly", "philly_jobs.csv")))
     assert facts["nodes"] == {"rows": 1213, "gpus": 6212, "cpu_milli": 107018000, "gpus_without_model": 0, "gpus_by_model": {
         "G2": 4392, "T4": 842, "G3": 312, "P100": 265, "V100M32": 204, "V100M16": 195, "A10": 2}}

@@ -21,7 +21,7 @@ static int read_nodes(const char *text, struct error *err)
 {
         struct models models = { 0 };
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         int k = nodes_open_bytes(&r, "n.csv", text, strlen(text), &models, err);
 
         while (k >= 0 && (k = nodes_next(&r, &node, err)) > 0)
@@ -73,8 +73,8 @@ static const struct {
         { read_nodes, NODES_HEAD ",1,1,1,T4\n", "line 2, column sn: \"\" is no name" },
         { read_nodes, NODES_HEAD "a,1.5,1,1,T4\n", "line 2, column cpu_milli: \"1.5\" is not a whole number" },
         { read_nodes, NODES_HEAD "a,1,-1,1,T4\n", "line 2, column memory_mib: \"-1\" is negative" },
-        { read_nodes, NODES_HEAD "a,1,2147483648,1,T4\n", "column memory_mib: \"2147483648\" is too large" },
-        { read_nodes, NODES_HEAD "a,1,1,33,T4\n", "column gpu: \"33\" is too large; allowed are 0 to 32" },
+        { read_nodes, NODES_HEAD "a,1,268435457,1,T4\n", "column memory_mib: \"268435457\" is too large" },
+        { read_nodes, NODES_HEAD "a,1,1,17,T4\n", "column gpu: \"17\" is too large; allowed are 0 to 16" },
         { read_nodes, NODES_HEAD "a,1,1,1,T4|G2\n", "column model: \"T4|G2\" is no name of a model" },
         { read_nodes, NODES_HEAD "a,1,1,1,T\033[2J\n", "column model: \"T\\x1B[2J\" is no name of a model" },
         /* tasks */
@@ -129,7 +129,7 @@ static void nul_in_a_line_is_refused(void **state)
         static const char text[] = NODES_HEAD "a\0,1,1,1,T4\n";
         struct models models = { 0 };
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         struct error err = { 0 };
         (void) state;
 
@@ -144,19 +144,19 @@ static void node_rows_are_read_in_any_order_of_columns(void **state)
         static const char text[] = "\xef\xbb\xbfmodel,gpu,more,sn,memory_mib,cpu_milli\r\nG2,8,x,a,10,20\r\n,0,,b,1,2";
         struct models models = { 0 };
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         (void) state;
 
         assert_int_equal(nodes_open_bytes(&r, "n.csv", text, sizeof(text) - 1, &models, NULL), 0);
         assert_int_equal(nodes_next(&r, &node, NULL), 1);
         assert_int_equal(node.gpus, 8);
         assert_int_equal(node.cpu_milli, 20);
-        assert_int_equal(node.memory_mib, 10);
+        assert_int_equal(node.mem_mib, 10);
         assert_int_equal(node.model, 0);
         assert_string_equal(models.names[0], "G2");
         assert_int_equal(nodes_next(&r, &node, NULL), 1);
         assert_int_equal(node.gpus, 0);
-        assert_int_equal(node.model, MODEL_NONE);
+        assert_int_equal(node.model, NODE_NO_MODEL);
         assert_int_equal(nodes_next(&r, &node, NULL), 0);
         trace_reader_close(&r);
 }
@@ -171,13 +171,15 @@ static void task_rows_are_what_they_say(void **state)
 
         assert_int_equal(tasks_open_bytes(&r, "t.csv", text, sizeof(text) - 1, &models, NULL), 0);
         assert_int_equal(tasks_next(&r, &task, NULL), 1);
-        assert_true(task.gpus == 0 && task.gpu_milli == 0 && task.models == 0 && task.create_s == 0 &&
+        assert_true(task.task.gpus == 0 && task.task.gpu_milli == 0 && task.task.models == 0 && task.create_s == 0 &&
                     task.end_s == -1);
         assert_int_equal(tasks_next(&r, &task, NULL), 1);
-        assert_true(task.cpu_milli == 3 && task.memory_mib == 4 && task.gpus == 1 && task.gpu_milli == 460);
-        assert_true(task.models == 3 && task.create_s == 5 && task.end_s == 6); /* a model that is named twice is one */
+        assert_true(task.task.cpu_milli == 3 && task.task.mem_mib == 4 && task.task.gpus == 1 &&
+                    task.task.gpu_milli == 460);
+        assert_true(task.task.models == 3 && task.create_s == 5 &&
+                    task.end_s == 6); /* a model that is named twice is one */
         assert_int_equal(tasks_next(&r, &task, NULL), 1);
-        assert_true(task.gpus == 8 && task.gpu_milli == 1000); /* above 1000 counts as 1000 */
+        assert_true(task.task.gpus == 8 && task.task.gpu_milli == 1000); /* above 1000 counts as 1000 */
         assert_int_equal(tasks_next(&r, &task, NULL), 0);
         trace_reader_close(&r);
 }
@@ -258,7 +260,7 @@ static void made_up_tasks_are_read_and_have_the_stated_proportions(void **state)
         char *nodes = made(synth_nodes, 1, &n_tasks), *tasks = made(synth_tasks, 1, &n);
         struct models models = { 0 };
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         struct trace_task task;
         unsigned cpu_only = 0, sharing = 0, one = 0, more = 0, naming = 0;
         int64_t before_s = 0;
@@ -274,11 +276,11 @@ static void made_up_tasks_are_read_and_have_the_stated_proportions(void **state)
         while ((k = tasks_next(&r, &task, NULL)) > 0) {
                 assert_true(task.create_s >= before_s && task.end_s > task.create_s);
                 before_s = task.create_s;
-                naming += task.models != 0;
-                cpu_only += task.gpus == 0;
-                sharing += task.gpu_milli > 0 && task.gpu_milli < 1000;
-                one += task.gpus == 1 && task.gpu_milli == 1000;
-                more += task.gpus > 1;
+                naming += task.task.models != 0;
+                cpu_only += task.task.gpus == 0;
+                sharing += task.task.gpu_milli > 0 && task.task.gpu_milli < 1000;
+                one += task.task.gpus == 1 && task.task.gpu_milli == 1000;
+                more += task.task.gpus > 1;
         }
         assert_int_equal(k, 0);
         assert_in_range(cpu_only, 580, 750);

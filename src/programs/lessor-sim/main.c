@@ -12,9 +12,15 @@ const char verb_program[] = "lessor-sim";
 const struct option no_options[] = { { 0 } };
 
 const struct verb verbs[] = {
+        { "run", "--nodes FILE --trace FILE [OPTION]…", "fill a cluster by several policies and compare them",
+          run_options, run_more, false, sim_run_main },
+        { "reproduce", "--data DIR [OPTION]…", "the published runs again, beside the published figures",
+          reproduce_options, reproduce_more, false, sim_reproduce_main },
+        { "policies", "", "which policies there are, and what each is good at", no_options, policies_more, false,
+          sim_policies_main },
         { "synth", "nodes|tasks|jobs [OPTION]…", "make up a trace, for who has none", synth_options, synth_more, false,
           sim_synth_main, .operands = "nodes|tasks|jobs" },
-        { "check", "[--nodes FILE [--tasks FILE]] [--jobs FILE] [--json]", "is this trace good, and what is in it?",
+        { "check", "[--nodes FILE [--trace FILE]] [--jobs FILE] [--json]", "is this trace good, and what is in it?",
           check_options, check_more, false, sim_check_main },
         { "completion", "bash|zsh", "a script that completes these words in a shell", no_options, sim_completion_more,
           false, sim_completion_main, .operands = "bash|zsh" },

@@ -124,7 +124,7 @@ void synth_tasks(FILE *to, const struct synth_options *o)
         (void) fputs("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n", to);
         for (uint64_t i = 0; i < o->count; i++) {
                 uint32_t kind = PICK(&d, task_kinds), gpus = kind == SHARE ? 1 : kind;
-                uint32_t milli = kind == SHARE ? PICK(&d, shares_milli) : gpus > 0 ? GPU_MILLI : 0;
+                uint32_t milli = kind == SHARE ? PICK(&d, shares_milli) : gpus > 0 ? MILLI_PER_GPU : 0;
                 uint32_t cpu = kind == 0       ? PICK(&d, cpu_only_milli)
                                : kind == SHARE ? PICK(&d, cpu_share_milli)
                                                : PICK(&d, cpu_gpu_milli);

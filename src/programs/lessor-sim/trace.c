@@ -95,11 +95,11 @@ static int new_name(struct trace_reader *r, size_t column, struct error *err)
         return added > 0 ? 0 : csv_wrong(&r->csv, column, err, "was there before; each row needs a name of its own");
 }
 
-static int amount(struct trace_reader *r, size_t column, int64_t *ret, struct error *err)
+static int amount(struct trace_reader *r, size_t column, uint64_t max, int32_t *ret, struct error *err)
 {
         uint64_t value = 0;
-        int k = csv_number(&r->csv, column, 0, AMOUNT_MAX, &value, err);
-        *ret = (int64_t) value;
+        int k = csv_number(&r->csv, column, 0, max, &value, err);
+        *ret = (int32_t) value;
         return k;
 }
 
@@ -112,12 +112,12 @@ static int find_model(const struct models *models, const char *name, size_t n_na
         return -1;
 }
 
-static int node_model(struct trace_reader *r, struct trace_node *node, struct error *err)
+static int node_model(struct trace_reader *r, struct node_spec *node, struct error *err)
 {
         const char *name = csv_text(&r->csv, NODE_MODEL);
         struct models *models = r->models;
 
-        node->model = MODEL_NONE;
+        node->model = NODE_NO_MODEL;
         if (name[0] == '\0')
                 return 0;
         if (strlen(name) >= MODEL_NAME_MAX || strchr(name, '|') || !text_is_plain(name, strlen(name)))
@@ -125,7 +125,7 @@ static int node_model(struct trace_reader *r, struct trace_node *node, struct er
                                  "is no name of a model: below 32 plain letters, and no | in it");
         int found = find_model(models, name, strlen(name));
         if (found < 0) {
-                if (models->n == MODELS_MAX)
+                if (models->n == NODE_MODELS_MAX)
                         return csv_wrong(&r->csv, NODE_MODEL, err, "is one model too many; 64 are known apart");
                 found = (int) models->n++;
                 memcpy(models->names[found], name, strlen(name) + 1);
@@ -134,29 +134,29 @@ static int node_model(struct trace_reader *r, struct trace_node *node, struct er
         return 0;
 }
 
-int nodes_next(struct trace_reader *r, struct trace_node *ret, struct error *err)
+int nodes_next(struct trace_reader *r, struct node_spec *ret, struct error *err)
 {
         uint64_t gpus = 0;
         int more = csv_next(&r->csv, err);
         if (more <= 0)
                 return more;
 
-        *ret = (struct trace_node){ 0 };
+        *ret = (struct node_spec){ 0 };
         int k = new_name(r, NODE_NAME, err);
         if (k == 0)
-                k = amount(r, NODE_CPU, &ret->cpu_milli, err);
+                k = amount(r, NODE_CPU, NODE_CPU_MILLI_MAX, &ret->cpu_milli, err);
         if (k == 0)
-                k = amount(r, NODE_MEMORY, &ret->memory_mib, err);
+                k = amount(r, NODE_MEMORY, NODE_MEM_MIB_MAX, &ret->mem_mib, err);
         if (k == 0)
                 k = csv_number(&r->csv, NODE_GPUS, 0, NODE_GPUS_MAX, &gpus, err);
-        ret->gpus = (uint8_t) gpus;
+        ret->gpus = (uint16_t) gpus;
         if (k == 0)
                 k = node_model(r, ret, err);
         return k < 0 ? k : 1;
 }
 
 /* "A|B|B": a model that is named twice is no more allowed than once. */
-static int task_models(struct trace_reader *r, struct trace_task *task, struct error *err)
+static int task_models(struct trace_reader *r, struct task *task, struct error *err)
 {
         const char *at = csv_text(&r->csv, TASK_SPEC);
 
@@ -177,22 +177,22 @@ static int task_models(struct trace_reader *r, struct trace_task *task, struct e
         return 0;
 }
 
-static int task_gpus(struct trace_reader *r, struct trace_task *task, struct error *err)
+static int task_gpus(struct trace_reader *r, struct task *task, struct error *err)
 {
         uint64_t gpus = 0, milli = 0;
-        int k = csv_number(&r->csv, TASK_GPUS, 0, TASK_GPUS_MAX, &gpus, err);
+        int k = csv_number(&r->csv, TASK_GPUS, 0, NODE_GPUS_MAX, &gpus, err);
         if (k == 0)
-                k = csv_number(&r->csv, TASK_MILLI, 0, AMOUNT_MAX, &milli, err);
+                k = csv_number(&r->csv, TASK_MILLI, 0, INT32_MAX, &milli, err);
         if (k < 0)
                 return k;
-        if (milli > GPU_MILLI)
-                milli = GPU_MILLI; /* as the published evaluation counts it */
+        if (milli > MILLI_PER_GPU)
+                milli = MILLI_PER_GPU; /* as the published evaluation counts it */
         if (gpus == 0 && milli > 0)
                 return csv_wrong(&r->csv, TASK_MILLI, err, "is a share of no GPU; with num_gpu 0 it is 0");
         if (gpus > 0 && milli == 0)
                 return csv_wrong(&r->csv, TASK_MILLI, err,
                                  "is no share of a GPU; with num_gpu above 0 it is 1 to 1000");
-        if (gpus > 1 && milli < GPU_MILLI)
+        if (gpus > 1 && milli < MILLI_PER_GPU)
                 return csv_wrong(&r->csv, TASK_MILLI, err,
                                  "is a part of each of several GPUs; only num_gpu 1 may have less than 1000");
         task->gpus = (uint16_t) gpus;
@@ -232,13 +232,13 @@ int tasks_next(struct trace_reader *r, struct trace_task *ret, struct error *err
         *ret = (struct trace_task){ 0 };
         int k = new_name(r, TASK_NAME, err);
         if (k == 0)
-                k = amount(r, TASK_CPU, &ret->cpu_milli, err);
+                k = amount(r, TASK_CPU, NODE_CPU_MILLI_MAX, &ret->task.cpu_milli, err);
         if (k == 0)
-                k = amount(r, TASK_MEMORY, &ret->memory_mib, err);
+                k = amount(r, TASK_MEMORY, NODE_MEM_MIB_MAX, &ret->task.mem_mib, err);
         if (k == 0)
-                k = task_gpus(r, ret, err);
+                k = task_gpus(r, &ret->task, err);
         if (k == 0)
-                k = task_models(r, ret, err);
+                k = task_models(r, &ret->task, err);
         if (k == 0)
                 k = task_times(r, ret, err);
         return k < 0 ? k : 1;
@@ -293,20 +293,20 @@ static int no_memory(const struct trace_reader *r, struct error *err)
 int trace_read_nodes(struct trace *trace, const char *path, struct error *err)
 {
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         int k = nodes_open(&r, path, &trace->models, err);
         if (k < 0)
                 return k;
 
         while ((k = nodes_next(&r, &node, err)) > 0) {
-                struct trace_node *at = one_more((void **) &trace->nodes, trace->n_nodes, sizeof(node));
+                struct node_spec *at = one_more((void **) &trace->nodes, trace->n_nodes, sizeof(node));
                 if (!at) {
                         k = no_memory(&r, err);
                         break;
                 }
                 *at = node;
                 trace->n_nodes++;
-                trace->capacity_milli += GPU_MILLI * (int64_t) node.gpus;
+                trace->capacity_milli += MILLI_PER_GPU * (int64_t) node.gpus;
         }
         if (k == 0 && trace->n_nodes == 0)
                 k = error_set(err, EINVAL, "%s has no nodes", r.csv.name);
@@ -323,14 +323,14 @@ int trace_read_tasks(struct trace *trace, const char *path, struct error *err)
                 return k;
 
         while ((k = tasks_next(&r, &task, err)) > 0) {
-                struct trace_task *at = one_more((void **) &trace->tasks, trace->n_tasks, sizeof(task));
+                struct task *at = one_more((void **) &trace->tasks, trace->n_tasks, sizeof(*at));
                 if (!at) {
                         k = no_memory(&r, err);
                         break;
                 }
-                *at = task;
+                *at = task.task;
                 trace->n_tasks++;
-                trace->demand_milli += (int64_t) task.gpus * task.gpu_milli;
+                trace->demand_milli += task_milli(&task.task);
         }
         if (k == 0 && trace->n_tasks == 0)
                 k = error_set(err, EINVAL, "%s has no tasks", r.csv.name);

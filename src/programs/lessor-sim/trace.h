@@ -7,39 +7,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "placement/cluster.h"
 #include "programs/lessor-sim/csv.h"
 #include "programs/lessor-sim/ids.h"
 
 enum {
-        MODELS_MAX = 64,
         MODEL_NAME_MAX = 32,
-        MODEL_NONE = 255, /* a node without GPUs, or whose model nobody names */
-        NODE_GPUS_MAX = 32,
-        TASK_GPUS_MAX = 32, /* of a task: on one node */
         JOB_GPUS_MAX = 65536,
         VC_MAX = 65535,
-        GPU_MILLI = 1000,
 };
-#define AMOUNT_MAX ((uint64_t) INT32_MAX) /* milli-CPU, MiB: of one node or task */
 #define TIME_MAX_S (UINT64_C(1) << 40)
 
 struct models {
-        char names[MODELS_MAX][MODEL_NAME_MAX];
+        char names[NODE_MODELS_MAX][MODEL_NAME_MAX]; /* by the number that nodes and tasks have them under */
         size_t n;
 };
 
-struct trace_node {
-        int64_t cpu_milli, memory_mib;
-        uint8_t gpus;
-        uint8_t model; /* index into models, or MODEL_NONE */
-};
-
 struct trace_task {
-        int64_t cpu_milli, memory_mib;
-        uint64_t models;         /* bits of those it may have; 0 = any */
+        struct task task;
         int64_t create_s, end_s; /* 0 where the file has none; end_s < create_s: it never ends */
-        uint16_t gpus;           /* 0: CPU only */
-        uint16_t gpu_milli;      /* of each; below 1000 only of one */
 };
 
 struct trace_job {
@@ -58,7 +44,7 @@ struct trace_reader {
 
 /* Each next: 1 a row, 0 the end, negative: bad, in words with file, line, column and value. */
 int nodes_open(struct trace_reader *r, const char *path, struct models *models, struct error *err);
-int nodes_next(struct trace_reader *r, struct trace_node *ret, struct error *err);
+int nodes_next(struct trace_reader *r, struct node_spec *ret, struct error *err);
 int tasks_open(struct trace_reader *r, const char *path, struct models *models, struct error *err);
 int tasks_next(struct trace_reader *r, struct trace_task *ret, struct error *err);
 int jobs_open(struct trace_reader *r, const char *path, struct error *err);
@@ -77,9 +63,9 @@ int jobs_open_bytes(struct trace_reader *r, const char *name, const void *data, 
 
 struct trace {
         struct models models;
-        struct trace_node *nodes;
+        struct node_spec *nodes;
         size_t n_nodes;
-        struct trace_task *tasks;
+        struct task *tasks;
         size_t n_tasks;
         int64_t capacity_milli; /* GPUs of all nodes */
         int64_t demand_milli;   /* of all tasks */

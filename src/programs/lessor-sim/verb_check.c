@@ -7,10 +7,10 @@
 #include "programs/lessor-sim/sim.h"
 #include "programs/lessor-sim/trace.h"
 
-enum { NODES, TASKS, JOBS, JSON };
+enum { NODES, TRACE, JOBS, JSON };
 const struct option check_options[] = {
         [NODES] = { "nodes", "FILE", "nodes: sn,cpu_milli,memory_mib,gpu,model", .words = "@files" },
-        [TASKS] = { "tasks", "FILE", "tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]",
+        [TRACE] = { "trace", "FILE", "tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]",
                     .words = "@files" },
         [JOBS] = { "jobs", "FILE", "jobs: submit_s,duration_s,gpus[,vc]", .words = "@files" },
         [JSON] = { "json", NULL, "print JSON" },
@@ -18,22 +18,22 @@ const struct option check_options[] = {
 };
 
 const char check_more[] =
-        "  lessor-sim check --nodes nodes.csv --tasks tasks.csv\n"
+        "  lessor-sim check --nodes nodes.csv --trace tasks.csv\n"
         "  zcat jobs.csv.gz | lessor-sim check --jobs -\n"
         "\n"
         "The first bad row ends it, with file, line, column and value. Which models a task may name, the\n"
-        "nodes say: --tasks needs --nodes.\n"
+        "nodes say: --trace needs --nodes.\n"
         "\n"
         "Exit status: 0 good, 1 bad or cannot be read, 2 wrong use.";
 
 struct facts {
-        const char *nodes_path, *tasks_path, *jobs_path;
+        const char *nodes_path, *trace_path, *jobs_path;
         struct models models;
         struct {
-                uint64_t n, cpu_milli, gpu_milli, gpus_of[MODELS_MAX], gpus_without_model;
+                uint64_t n, cpu_milli, gpu_milli, gpus_of[NODE_MODELS_MAX], gpus_without_model;
         } nodes;
         struct {
-                uint64_t n, cpu_only, sharing, whole_of[TASK_GPUS_MAX + 1], naming, cpu_milli, gpu_milli;
+                uint64_t n, cpu_only, sharing, whole_of[NODE_GPUS_MAX + 1], naming, cpu_milli, gpu_milli;
         } tasks;
         struct {
                 uint64_t n, gpu_s, duration_sum_s;
@@ -45,7 +45,7 @@ struct facts {
 static int look_at_nodes(struct facts *f, struct error *err)
 {
         struct trace_reader r;
-        struct trace_node node;
+        struct node_spec node;
         int k = nodes_open(&r, f->nodes_path, &f->models, err);
         if (k < 0)
                 return k;
@@ -53,8 +53,8 @@ static int look_at_nodes(struct facts *f, struct error *err)
         while ((k = nodes_next(&r, &node, err)) > 0) {
                 f->nodes.n++;
                 f->nodes.cpu_milli += (uint64_t) node.cpu_milli;
-                f->nodes.gpu_milli += (uint64_t) GPU_MILLI * node.gpus;
-                if (node.model == MODEL_NONE)
+                f->nodes.gpu_milli += (uint64_t) MILLI_PER_GPU * node.gpus;
+                if (node.model == NODE_NO_MODEL)
                         f->nodes.gpus_without_model += node.gpus;
                 else
                         f->nodes.gpus_of[node.model] += node.gpus;
@@ -66,19 +66,20 @@ static int look_at_nodes(struct facts *f, struct error *err)
 static int look_at_tasks(struct facts *f, struct error *err)
 {
         struct trace_reader r;
-        struct trace_task task;
-        int k = tasks_open(&r, f->tasks_path, &f->models, err);
+        struct trace_task row;
+        int k = tasks_open(&r, f->trace_path, &f->models, err);
         if (k < 0)
                 return k;
 
-        while ((k = tasks_next(&r, &task, err)) > 0) {
+        while ((k = tasks_next(&r, &row, err)) > 0) {
+                const struct task task = row.task;
                 f->tasks.n++;
                 f->tasks.cpu_milli += (uint64_t) task.cpu_milli;
-                f->tasks.gpu_milli += (uint64_t) task.gpus * task.gpu_milli;
+                f->tasks.gpu_milli += (uint64_t) task_milli(&task);
                 f->tasks.naming += task.models != 0;
                 if (task.gpus == 0)
                         f->tasks.cpu_only++;
-                else if (task.gpu_milli < GPU_MILLI)
+                else if (task.gpu_milli < MILLI_PER_GPU)
                         f->tasks.sharing++;
                 else
                         f->tasks.whole_of[task.gpus]++;
@@ -120,7 +121,7 @@ static json_t *whole_json(const struct facts *f)
 {
         json_t *whole = json_object();
 
-        for (size_t k = 1; k <= TASK_GPUS_MAX; k++) {
+        for (size_t k = 1; k <= NODE_GPUS_MAX; k++) {
                 char name[24];
                 (void) snprintf(name, sizeof(name), "%zu", k);
                 if (f->tasks.whole_of[k] > 0)
@@ -136,8 +137,9 @@ static json_t *nodes_json(const struct facts *f)
         for (size_t i = 0; i < f->models.n; i++)
                 (void) json_object_set_new(models, f->models.names[i], json_integer((json_int_t) f->nodes.gpus_of[i]));
         return json_pack("{s:I s:I s:I s:o s:I}", "rows", (json_int_t) f->nodes.n, "gpus",
-                         (json_int_t) (f->nodes.gpu_milli / GPU_MILLI), "cpu_milli", (json_int_t) f->nodes.cpu_milli,
-                         "gpus_by_model", models, "gpus_without_model", (json_int_t) f->nodes.gpus_without_model);
+                         (json_int_t) (f->nodes.gpu_milli / MILLI_PER_GPU), "cpu_milli",
+                         (json_int_t) f->nodes.cpu_milli, "gpus_by_model", models, "gpus_without_model",
+                         (json_int_t) f->nodes.gpus_without_model);
 }
 
 static int print_json(const struct facts *f)
@@ -146,7 +148,7 @@ static int print_json(const struct facts *f)
 
         if (f->nodes_path)
                 (void) json_object_set_new(all, "nodes", nodes_json(f));
-        if (f->tasks_path)
+        if (f->trace_path)
                 (void) json_object_set_new(all, "tasks",
                                            json_pack("{s:I s:I s:I s:o s:I s:I s:I}", "rows", (json_int_t) f->tasks.n,
                                                      "cpu_only", (json_int_t) f->tasks.cpu_only, "sharing",
@@ -172,20 +174,20 @@ static void print_text(const struct facts *f)
 {
         if (f->nodes_path) {
                 (void) printf("nodes  %" PRIu64 ": %" PRIu64 " GPUs, %" PRIu64 " cores", f->nodes.n,
-                              f->nodes.gpu_milli / GPU_MILLI, f->nodes.cpu_milli / 1000);
+                              f->nodes.gpu_milli / MILLI_PER_GPU, f->nodes.cpu_milli / 1000);
                 for (size_t i = 0; i < f->models.n; i++)
                         (void) printf("%s %" PRIu64 " %s", i == 0 ? ";" : ",", f->nodes.gpus_of[i], f->models.names[i]);
                 (void) putchar('\n');
         }
-        if (f->tasks_path) {
+        if (f->trace_path) {
                 (void) printf("tasks  %" PRIu64 ": %" PRIu64 " CPU only, %" PRIu64 " sharing a GPU", f->tasks.n,
                               f->tasks.cpu_only, f->tasks.sharing);
-                for (size_t k = 1; k <= TASK_GPUS_MAX; k++)
+                for (size_t k = 1; k <= NODE_GPUS_MAX; k++)
                         if (f->tasks.whole_of[k] > 0)
                                 (void) printf(", %" PRIu64 " of %zu GPU%s", f->tasks.whole_of[k], k, k == 1 ? "" : "s");
                 (void) printf("; %" PRIu64 " name models; they want %.1f GPUs (%.1f %% of what there is), %" PRIu64
                               " cores\n",
-                              f->tasks.naming, (double) f->tasks.gpu_milli / GPU_MILLI,
+                              f->tasks.naming, (double) f->tasks.gpu_milli / MILLI_PER_GPU,
                               f->nodes.gpu_milli == 0
                                       ? 0.0
                                       : 100.0 * (double) f->tasks.gpu_milli / (double) f->nodes.gpu_milli,
@@ -213,8 +215,8 @@ int sim_check_main(const struct verb *verb, int argc, char **argv)
                 case NODES:
                         f.nodes_path = o.value;
                         break;
-                case TASKS:
-                        f.tasks_path = o.value;
+                case TRACE:
+                        f.trace_path = o.value;
                         break;
                 case JOBS:
                         f.jobs_path = o.value;
@@ -225,18 +227,18 @@ int sim_check_main(const struct verb *verb, int argc, char **argv)
                 case OPTIONS_HELP:
                         return verb_print_help(verb);
                 case OPTIONS_OPERAND:
-                        return verb_usage_error(verb, "files are named by --nodes, --tasks and --jobs");
+                        return verb_usage_error(verb, "files are named by --nodes, --trace and --jobs");
                 default:
                         return SIM_EXIT_USAGE;
                 }
         }
-        if (f.tasks_path && !f.nodes_path)
-                return verb_usage_error(verb, "--tasks needs --nodes: they say which models there are");
+        if (f.trace_path && !f.nodes_path)
+                return verb_usage_error(verb, "--trace needs --nodes: they say which models there are");
         if (!f.nodes_path && !f.jobs_path)
-                return verb_usage_error(verb, "which files? --nodes FILE, --tasks FILE, --jobs FILE");
+                return verb_usage_error(verb, "which files? --nodes FILE, --trace FILE, --jobs FILE");
         if (f.nodes_path)
                 r = look_at_nodes(&f, &err);
-        if (r == 0 && f.tasks_path)
+        if (r == 0 && f.trace_path)
                 r = look_at_tasks(&f, &err);
         if (r == 0 && f.jobs_path)
                 r = look_at_jobs(&f, &err);
