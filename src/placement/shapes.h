@@ -9,7 +9,7 @@
 
 enum {
         SHAPES_PERCENT = 95, /* of all tasks, made up by the shapes that are kept */
-        SHAPES_MAX = 1024,   /* kept at most */
+        SHAPES_MAX = 512,    /* kept at most */
 };
 
 struct shape {

@@ -18,7 +18,7 @@ def bench(*words):
 
 
 @pytest.mark.parametrize("name", [
-    "core", "grant", pytest.param("handover", marks=needs_plain), "idle", "stranger", "sweep",
+    "core", "grant", pytest.param("handover", marks=needs_plain), "idle", "placement", "stranger", "sweep",
     pytest.param("thaw", marks=needs_plain), "vanish"])
 def test_a_bench_prints_one_object_with_its_ratio_bound_and_raw_parts(name):
     done = bench(name, "--json", "--raw", "--quick")
@@ -51,7 +51,7 @@ def test_each_row_of_a_hand_over_is_joined_with_the_trace_of_the_card(name, way,
 
 def test_the_help_names_every_bench():
     help_text = bench("--help").stdout
-    assert all(f"\n  {name} " in help_text for name in ("core", "grant", "handover", "idle", "stranger", "sweep", "thaw", "vanish")), help_text
+    assert all(f"\n  {name} " in help_text for name in ("core", "grant", "handover", "idle", "placement", "stranger", "sweep", "thaw", "vanish")), help_text
 
 
 def test_an_unknown_bench_is_refused_with_the_names_there_are():
