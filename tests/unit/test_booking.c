@@ -158,6 +158,36 @@ static void booking_that_can_never_be_met_is_refused_when_it_is_made(void **stat
         scene_end(&s);
 }
 
+static void bookings_come_to_their_sum_where_they_overlap(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                uint64_t gib, at_s, for_s, free_gib; /* 0 = there is room */
+        } rows[] = {
+                { "over the moment when both are there", 8, 1500, 2000, 0 },
+                { "somewhat more than is left then", 9, 1500, 2000, 8 },
+                { "from the end of the first on", 16, 3000, 500, 0 },
+                { "a second earlier", 16, 2999, 500, 8 },
+                { "until the second begins", 16, 1500, 500, 0 },
+                { "before both", 24, 500, 500, 0 },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                begin(&s, 0);
+                assert_int_not_equal(book(&s, GiB(8), 1000, 2000), 0);
+                assert_int_not_equal(book(&s, GiB(8), 2000, 2000), 0);
+                print_message("# %s\n", rows[i].name);
+                uint64_t id = book(&s, GiB(rows[i].gib), rows[i].at_s, rows[i].for_s);
+                assert_int_equal(id != 0, rows[i].free_gib == 0);
+                if (id == 0) {
+                        assert_rule(s.answer, RULE_BOOKING_TAKEN);
+                        assert_bytes(s.answer.why.free_bytes, GiB(rows[i].free_gib));
+                }
+                scene_end(&s);
+        }
+}
+
 static void who_collects_a_booking_has_it_from_then_on(void **state)
 {
         (void) state;
@@ -386,6 +416,7 @@ int main(void)
                 cmocka_unit_test(D9_who_is_in_its_way_is_head_behind_it_and_others_go_ahead_of_that),
                 cmocka_unit_test(booking_is_there_at_its_time_and_what_ran_before_goes_for_it),
                 cmocka_unit_test(booking_that_can_never_be_met_is_refused_when_it_is_made),
+                cmocka_unit_test(bookings_come_to_their_sum_where_they_overlap),
                 cmocka_unit_test(who_collects_a_booking_has_it_from_then_on),
                 cmocka_unit_test(daily_booking_is_made_again_exactly_once),
                 cmocka_unit_test(booking_goes_with_the_clock_it_was_made_by),
