@@ -74,6 +74,8 @@ void check_asked(struct trial *t, const struct action *a)
                 return; /* the next way out of the same attempt */
         if (h && (h->pinned || h->protected))
                 trial_break(t, "L%" PRIu64 " is pinned, and its memory is taken", a->lease_id);
+        if (l->ending && l->park.way != WAY_OUT_KILL)
+                trial_break(t, "L%" PRIu64 " is being ended, and is asked to give way too", a->lease_id);
         if (t->degraded)
                 trial_break(t, "L%" PRIu64 ": memory is taken back by damaged books", a->lease_id);
         check_outranked(t, b, demander, a->lease_id, a->why.head_lease_id);

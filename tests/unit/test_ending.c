@@ -124,6 +124,34 @@ static void slot_that_is_over_ends_each_process_once_after_its_grace(void **stat
         scene_end(&s);
 }
 
+/* Its memory comes back by that; to ask it to give way as well would be a second order to who is on its way out. */
+static void who_is_being_ended_is_not_asked_to_give_way_too(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        struct run r =
+                run(&s,
+                    (struct ask){
+                            .slot_s = 100, .kill_at_end = true, .named = WAY_OUT_BIT(WAY_OUT_RESTART), .priority = 4 },
+                    0);
+        scene_tick_to_s(&s, 101);
+        assert_int_equal(ordered_to(&s, r.root, SIGTERM), 1);
+        uint64_t b = scene_request(&s, (struct ask){ .bytes = GiB(20), .priority = 2, .uid = BOB });
+        scene_tick_to_s(&s, 105);
+        assert_waits(&s, b);
+        assert_runs(&s, r.lease);
+        assert_int_equal(scene_count(&s, 0, r.lease, ACTION_ASKED), 0);
+        assert_int_equal(scene_count(&s, 0, b, ACTION_PLAN), 0);
+        dies(&s, r.root);
+        scene_process_ends(&s, r.root);
+        scene_release(&s, r.lease);
+        scene_look(&s);
+        assert_runs(&s, b);
+        scene_end(&s);
+}
+
 static void tree_with_a_cgroup_of_its_own_is_killed_whole_and_once(void **state)
 {
         (void) state;
@@ -761,6 +789,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(slot_that_is_over_ends_each_process_once_after_its_grace),
+                cmocka_unit_test(who_is_being_ended_is_not_asked_to_give_way_too),
                 cmocka_unit_test(tree_with_a_cgroup_of_its_own_is_killed_whole_and_once),
                 cmocka_unit_test(F52_cgroup_that_somebody_else_made_is_never_killed_whole),
                 cmocka_unit_test(extension_before_the_end_is_in_time),
