@@ -17,6 +17,7 @@ import common
 
 BOUND = 1.2
 POLL_MS = 20
+PATIENCE_S = 60
 FEW, MANY = 10, 10000  # other processes on the machine
 HOLDERS = (10, 100)
 
@@ -39,8 +40,11 @@ def cost_of_a_look(p, looker, seconds):
     pids = list(common.family(p.daemon.pid).values())
     common.looks_begin(looker, max(1, int(seconds * 900 / POLL_MS)))
     n_before, before = looks(p), common.cpu_ns(pids)
+    give_up = time.monotonic() + PATIENCE_S
     time.sleep(seconds)
-    spent, n = common.cpu_ns(pids) - before, looks(p) - n_before
+    while (n := looks(p) - n_before) < 2 and time.monotonic() < give_up:  # a busy machine takes its time
+        time.sleep(seconds)
+    spent = common.cpu_ns(pids) - before
     driver_ns = common.looks_end(looker)
     if n < 2:
         raise SystemExit("bench: the looks did not reach the journal")

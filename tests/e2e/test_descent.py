@@ -253,7 +253,8 @@ def token_of(parent):
             if ppid_of(pid) != parent:
                 continue
             with open(f"/proc/{pid}/environ", "rb") as file:
-                return next(v.split(b"=", 1)[1].decode() for v in file.read().split(b"\0") if v.startswith(b"LESSOR_TOKEN="))
+                # before it is the command it has the environment of who starts it
+                return next((v.split(b"=", 1)[1].decode() for v in file.read().split(b"\0") if v.startswith(b"LESSOR_TOKEN=")), None)
     return None
 
 

@@ -18,12 +18,12 @@ PARK, THAW = (LOCK, CHECKPOINT, STOP), (RESTORE, UNLOCK)
 class Desk:
     """A card, a warden that sees it, and orders with what belongs into them."""
 
-    def __init__(self, things, card_options=(), warden_options=QUICK, system=False, **popen):
+    def __init__(self, things, card_options=(), warden_options=QUICK, system=False, config="", **popen):
         self.card = Card(things.folder, *card_options)
         things.keep(self.card.end)
         env = {**self.card.env, **popen.pop("env", {})}
         if system:
-            self.warden = things.system("signal_uids = 0-70000\n", env=env, **popen)
+            self.warden = things.system("signal_uids = 0-70000\n" + config, env=env, **popen)
         else:
             self.warden = things.warden(*warden_options, env=env, **popen)
         self.brain = self.warden.brain.greet()
@@ -155,7 +155,9 @@ def test_more_orders_than_helpers_are_busy_and_none_is_lost(desk):
     assert {desk.brain.outcome(i).why for i in ids[:16]} == {"none"}
 
 
-def test_s22_steps_of_parking_have_a_rate_of_their_own(desk, things):
+@needs_root
+def test_s22_steps_of_parking_have_a_rate_of_their_own(things):
+    desk = Desk(things, system=True, config="rate_per_s = 1\n")  # of which there are ten for these: no machine is slower
     target = things.target()
     whys = [desk.brain.outcome(i).why for i in desk.brain.flood(3000, STOP, target.pid)]
     assert set(whys[:640]) <= {"state", "busy"} and "rate" in whys and set(whys) <= {"state", "busy", "rate"}
