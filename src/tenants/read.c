@@ -326,3 +326,42 @@ int read_scalar(struct reading_json *r, const json_t *value, void *ret)
         *(const json_t **) ret = value;
         return 0;
 }
+
+/* ---- programs and ports ---- */
+
+int read_user(struct reading_json *r, const json_t *value, void *ret)
+{
+        const char *text = NULL;
+
+        int code = read_short(r, value, &text);
+        if (code < 0)
+                return code;
+        if (text[0] == '-' || strpbrk(text, " :/,"))
+                return read_refuse(r, value, "the name of a user", "the program runs with that user's rights");
+        *(const char **) ret = text;
+        return 0;
+}
+
+int read_argv(struct reading_json *r, const json_t *value, void *ret)
+{
+        struct tenant_list *argv = ret;
+
+        int code = read_list(r, value, argv);
+        if (code < 0)
+                return code;
+        if (argv->items[0][0] != '/')
+                return read_refuse(r, value, "a list that begins with the absolute path of a program",
+                                   "no shell is asked: write program and arguments apart");
+        return 0;
+}
+
+int read_port(struct reading_json *r, const json_t *value, void *ret)
+{
+        json_int_t n = json_integer_value(value);
+
+        if (!json_is_integer(value) || n < 1 || n > 65535)
+                return read_refuse(r, value, "a port, 1 … 65535",
+                                   "it is one of those that the process itself listens on");
+        *(uint16_t *) ret = (uint16_t) n;
+        return 0;
+}

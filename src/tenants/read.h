@@ -47,6 +47,9 @@ int read_object(struct reading_json *r, const json_t *value, const struct read_k
 /* Keys that must be there, or may not, by their bits: @what says of what ("a probe from http"). */
 int read_check_given(struct reading_json *r, const json_t *value, const struct read_key *keys, size_t n_keys,
                      uint32_t given, uint32_t required, uint32_t allowed, const char *what);
+#define BIT(row) (1U << (row))
+#define CHECK_GIVEN(r, value, keys, given, required, allowed, what)                                                    \
+        read_check_given(r, value, keys, sizeof(keys) / sizeof((keys)[0]), given, required, allowed, what)
 /* A list of 1 … @max items, each read to @base + i * @each_size; *ret_n gets how many. */
 int read_items(struct reading_json *r, const json_t *value, size_t max, read_fn *each, void *base, size_t each_size,
                uint32_t *ret_n);
@@ -67,3 +70,6 @@ read_fn read_bytes;     /* uint64_t: "12G" */
 read_fn read_span_ms;   /* uint64_t: "60s" */
 read_fn read_number;    /* int64_t */
 read_fn read_scalar;    /* const json_t *: text, whole number, true or false */
+read_fn read_user;      /* const char *: whose rights a program gets */
+read_fn read_argv;      /* struct tenant_list: an absolute path and arguments */
+read_fn read_port;      /* uint16_t */

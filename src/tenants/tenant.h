@@ -61,6 +61,8 @@ struct tenant_expect {
 /* For each item of a list that it gives first: {item} in path and body stands for what @pointer finds in it. */
 struct tenant_each {
         const char *path, *items, *pointer;
+        const char *where;    /* NULL = of every item; else only of those in which this pointer finds … */
+        const json_t *equals; /* … this */
 };
 
 struct tenant_call {
@@ -98,8 +100,9 @@ enum tenant_busy_from {
 };
 
 struct tenant_busy {
-        uint8_t from; /* enum tenant_busy_from */
-        uint8_t test; /* enum tenant_test */
+        uint8_t from;  /* enum tenant_busy_from */
+        uint8_t test;  /* enum tenant_test */
+        uint16_t port; /* of several that it listens on; 0 = the only one */
         const char *role, *path, *pointer;
         struct tenant_list lines;
         int64_t above;
@@ -136,6 +139,7 @@ struct tenant_way {
         uint8_t when; /* enum tenant_when */
         bool to_ram;  /* what is given back lies in host memory then */
         bool floor_known;
+        uint16_t port;        /* of several that it listens on; 0 = the only one */
         uint64_t floor_bytes; /* what stays; else it is learned */
         uint64_t deadline_ms; /* 0 = as configured */
         const char *role;
@@ -170,7 +174,8 @@ struct tenant_demand { /* what begins is owed room at once */
 enum tenant_event_from { TENANT_EVENT_NONE, TENANT_EVENT_WEBSOCKET, TENANT_EVENT_SSE };
 
 struct tenant_events {
-        uint8_t from; /* enum tenant_event_from */
+        uint8_t from;  /* enum tenant_event_from */
+        uint16_t port; /* as of a probe */
         const char *role, *path;
 };
 

@@ -15,7 +15,7 @@ from cli_helpers import LESSOR, LESSORD, MIB, SIMGPU, SOURCE, Place, Terminal, u
 VERBS = ["run", "status", "devices", "processes", "queue", "events", "why", "lease", "renice", "extend", "pin", "unpin", "adopt", "unadopt",
          "plan", "park", "thaw", "idle", "busy", "clear", "resume", "book", "enforce", "approve", "approvals", "unapprove", "audit", "costs", "limits", "config", "tenants", "doctor", "rescue", "replay",
          "usage", "journal", "completion", "help", "version"]
-PARTS = {"lease": ["acquire", "show", "renew", "release"], "book": ["list", "cancel"], "config": ["check", "show"], "journal": ["verify"], "tenants": ["check"]}
+PARTS = {"lease": ["acquire", "show", "renew", "release"], "book": ["list", "cancel"], "config": ["check", "show"], "journal": ["verify"], "tenants": ["list", "show", "match", "check"]}
 EVERY = [[verb] for verb in VERBS] + [[group, part] for group, parts in PARTS.items() for part in parts]
 ASKING = [["status"], ["devices"], ["processes"], ["queue"], ["events"], ["why", "L1"], ["lease", "show", "L1"], ["lease", "renew", "L1"],
           ["lease", "release", "L1"], ["renice", "4", "L1"], ["extend", "L1", "5m"], ["pin", "L1"], ["unpin", "L1"],
@@ -135,7 +135,7 @@ def page_options(page, section=None):
 
 PAGES = {"run": "OPTIONS", "lease acquire": "OPTIONS OF ACQUIRE", "status": "OPTIONS", "adopt": "OPTIONS", "plan": "OPTIONS",
          "park": "OPTIONS", "book": "OPTIONS", "config show": "OPTIONS", "doctor": "OPTIONS", "rescue": "OPTIONS", "replay": "OPTIONS", "why": "OPTIONS", "usage": "OPTIONS", "audit": "OPTIONS",
-         "journal verify": "OPTIONS", "tenants check": "OPTIONS"}
+         "journal verify": "OPTIONS", "tenants match": "OPTIONS"}
 
 
 def test_man_pages_and_help_name_the_same_options():
@@ -172,7 +172,7 @@ def test_man_pages_name_the_exit_codes():
         with open(os.path.join(SOURCE, "man", f"lessor-{name.split()[0]}.1.scd"), encoding="utf-8") as file:
             text = file.read().split("# EXIT STATUS")[1].split("\n# ")[0]
         said = plain(*name.split(), "--help").stdout.split("Exit status:")[1]
-        assert "69" in said or name in ("doctor", "rescue", "replay", "journal verify", "tenants check"), name
+        assert "69" in said or name in ("doctor", "rescue", "replay", "journal verify", "tenants match"), name
         for code in re.findall(r"\b(?:69|78|12[4-7])\b", said):
             assert re.search(rf"\b{code}$", text, re.M), (name, code)
 

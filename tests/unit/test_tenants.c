@@ -49,7 +49,8 @@ static void full_definition_is_read_whole(void **state)
                 "\"documented\": \"README\",\n"
                 "   \"calls\": [{\"method\": \"POST\", \"path\": \"/unload\", \"body\": {\"m\": \"{item}\"},\n"
                 "     \"expect\": {\"status\": [200, 204], \"pointer\": \"/ok\", \"equals\": true},\n"
-                "     \"for_each\": {\"path\": \"/ps\", \"items\": \"/models\", \"pointer\": \"/name\"}}],\n"
+                "     \"for_each\": {\"path\": \"/ps\", \"items\": \"/models\", \"pointer\": \"/name\", \"where\": "
+                "\"/on\", \"equals\": true}}],\n"
                 "   \"back\": [{\"method\": \"POST\", \"path\": \"/load\", \"expect\": {\"status\": [200]}}]},\n"
                 "  {\"by\": \"exec\", \"argv\": [\"/bin/x\"], \"user\": \"ann\", \"drops\": \"results\", "
                 "\"documented\": \"man\"},\n"
@@ -186,6 +187,12 @@ static void faulty_file_is_refused_with_line_field_and_cure(void **state)
                 { T("\"headers_from\": \"key\""), "allowed: an absolute path" },
                 { T("\"title\": \"a\\u001bb\""), "without control characters" },
                 { T("\"title\": \"a\\u0000b\""), "no JSON" },
+                { T("\"busy\": [{\"from\": \"http\", \"port\": 0, \"path\": \"/\", \"pointer\": \"\", \"above\": 1}]"),
+                  "busy/0/port: given: 0; allowed: a port" },
+                { T("\"ways_out\": [{\"by\": \"http\", \"calls\": [{\"method\": \"GET\", \"path\": \"/{item}\", "
+                    "\"expect\": {\"status\": [200]}, \"for_each\": {\"path\": \"/\", \"items\": \"\", \"pointer\": "
+                    "\"\", \"where\": \"/x\"}}]}]"),
+                  "for_each needs equals" },
                 { T("\"protected\": \"yes\""), "given: \"yes\"; allowed: true or false" },
                 { T("\"cannot\": \"x\""), "tenants/a/cannot: given: \"x\"; allowed: a list" },
                 { T("\"demand_on_start\": {\"leave_within\": \"1s\"}"), "demand_on_start needs return_after" },

@@ -36,7 +36,7 @@ const struct option adopt_options[] = {
 const char adopt_more[] =
         "  lessor adopt 4711\n"
         "  lessor adopt --unit chat.service --vram 20G --name chat\n"
-        "  lessor adopt --container comfyui --priority batch\n"
+        "  lessor adopt --container images --priority batch\n"
         "\n"
         "For a program that takes memory without asking (a stranger in `lessor status`): from now on it has a lease, "
         "and "

@@ -9,10 +9,6 @@
 
 enum { NOT_GOOD = 78, CHECKED_MAX = 64, SHOWN_MAX = 480 };
 
-const char tenants_more[] = "  lessor tenants check ./tenants.json      is this file good?\n"
-                            "\n"
-                            "Each has --help.";
-
 const char tenants_check_more[] = "  lessor tenants check ./tenants.json && sudo systemctl reload lessord\n"
                                   "\n"
                                   "Reads the files as lessord would: those that came with lessor first, then each FILE "

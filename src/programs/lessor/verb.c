@@ -54,6 +54,12 @@ static const struct verb config_verbs[] = {
 };
 
 static const struct verb tenants_verbs[] = {
+        { "tenants list", "[--files DIR] [--json]", "which applications are known", tenants_options, tenants_list_more,
+          false, verb_tenants_list_main },
+        { "tenants show", "[--files DIR] [--json] NAME", "all that is known of one", tenants_options, tenants_show_more,
+          false, verb_tenants_show_main },
+        { "tenants match", "[--all] [--files DIR] [--json] PID [NAME]", "whose process is it, and why",
+          tenants_match_options, tenants_match_more, false, verb_tenants_match_main, .operands = "@strangers" },
         { "tenants check", "[--json] FILE…", "are these files of tenants good?", json_options, tenants_check_more,
           false, verb_tenants_check_main, .operands = "@files" },
         { 0 },
@@ -135,8 +141,9 @@ const struct verb verbs[] = {
           verb_limits_main },
         { "config", "check|show …", "lessord.conf as lessord reads it", no_options, config_more, false, verb_group_main,
           .sub = config_verbs },
-        { "tenants", "check …", "applications as data: how they are recognised, asked and made to give memory back",
-          no_options, tenants_more, false, verb_group_main, .sub = tenants_verbs },
+        { "tenants", "list|show|match|check …",
+          "applications as data: how they are recognised, asked and made to give memory back", no_options, tenants_more,
+          false, verb_group_main, .sub = tenants_verbs },
         { "doctor", "[--prove] [--json]", "what works here, what does not, and the cure", doctor_options, doctor_more,
           false, verb_doctor_main },
         { "rescue", "[--list|--all|--thaw ID|PID] [OPTION]…", "bring back what is parked, without lessord",

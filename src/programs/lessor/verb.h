@@ -111,6 +111,9 @@ int verb_limits_main(const struct verb *verb, int argc, char **argv);
 int verb_config_check_main(const struct verb *verb, int argc, char **argv);
 int verb_config_show_main(const struct verb *verb, int argc, char **argv);
 int verb_journal_verify_main(const struct verb *verb, int argc, char **argv);
+int verb_tenants_list_main(const struct verb *verb, int argc, char **argv);
+int verb_tenants_show_main(const struct verb *verb, int argc, char **argv);
+int verb_tenants_match_main(const struct verb *verb, int argc, char **argv);
 int verb_tenants_check_main(const struct verb *verb, int argc, char **argv);
 int verb_usage_main(const struct verb *verb, int argc, char **argv);
 int verb_completion_main(const struct verb *verb, int argc, char **argv);
@@ -123,10 +126,11 @@ extern const struct option run_options[], acquire_options[], json_options[], eve
         rescue_options[], doctor_options[], change_options[], pin_options[], adopt_options[], plan_options[],
         limits_options[], status_options[], replay_options[], park_options[], thaw_options[], idle_options[],
         clear_options[], book_options[], enforce_options[], approve_options[], why_options[], usage_options[],
-        audit_options[];
+        audit_options[], tenants_options[], tenants_match_options[];
 extern const char run_more[], acquire_more[], lease_more[], renice_more[], extend_more[], pin_more[], adopt_more[],
         unadopt_more[], plan_more[], limits_more[], config_more[], config_check_more[], config_show_more[],
         status_more[], completion_more[], doctor_more[], rescue_more[], replay_more[], park_more[], thaw_more[],
         idle_more[], clear_more[], resume_more[], costs_more[], book_more[], book_list_more[], book_cancel_more[],
         enforce_more[], approve_more[], approvals_more[], unapprove_more[], why_more[], usage_more[], journal_more[],
-        journal_verify_more[], processes_more[], audit_more[], tenants_more[], tenants_check_more[];
+        journal_verify_more[], processes_more[], audit_more[], tenants_more[], tenants_check_more[],
+        tenants_list_more[], tenants_show_more[], tenants_match_more[];
