@@ -117,6 +117,19 @@ uint32_t node_lowest_full(const uint16_t *left, const struct node *node, unsigne
         return found;
 }
 
+uint32_t node_gpus(const struct cluster *cluster, const struct node *node, const struct task *task)
+{
+        const uint16_t *left = cluster_left(cluster, node);
+        unsigned best = NODE_GPUS_MAX;
+
+        if (task_kind(task) != TASK_SHARING)
+                return node_lowest_full(left, node, task->gpus);
+        for (unsigned i = 0; i < node->gpus; i++)
+                if (left[i] >= task->gpu_milli && (best == NODE_GPUS_MAX || left[i] < left[best]))
+                        best = i;
+        return UINT32_C(1) << best;
+}
+
 static void note_change(struct cluster *cluster, uint32_t node)
 {
         cluster->changed[cluster->n_changes++ & cluster->ring_mask] = node;
@@ -140,10 +153,11 @@ static void summarise(struct cluster *cluster, struct node *node)
 static void tag(struct cluster *cluster, const struct task *task, uint32_t at, int by)
 {
         unsigned of = task_kind(task) == TASK_SHARING ? TAG_SHARING : task->gpus;
-        uint16_t *count = &cluster->tagged[at * NODE_TAGS + of];
+        uint16_t *count;
 
-        if (task->gpus == 0)
+        if (task->gpus == 0 || !cluster->tagged)
                 return;
+        count = &cluster->tagged[at * NODE_TAGS + of];
         *count = (uint16_t) (*count + by);
         if (*count)
                 cluster->nodes[at].tags |= UINT32_C(1) << of;
@@ -193,6 +207,52 @@ void cluster_close(struct cluster *cluster, uint32_t node, bool closed)
         note_change(cluster, node);
 }
 
+bool cluster_clone(struct cluster *clone, const struct cluster *of, struct arena *arena)
+{
+        *clone = *of;
+        clone->tagged = NULL;
+        clone->nodes = arena_take(arena, of->n_nodes, sizeof(*clone->nodes));
+        clone->left = arena_take(arena, of->n_gpus, sizeof(*clone->left));
+        clone->changed = arena_take(arena, (size_t) of->ring_mask + 1, sizeof(*clone->changed));
+        return clone->nodes && clone->left && clone->changed;
+}
+
+void cluster_copy(struct cluster *clone, const struct cluster *of)
+{
+        memcpy(clone->nodes, of->nodes, of->n_nodes * sizeof(*clone->nodes));
+        memcpy(clone->left, of->left, of->n_gpus * sizeof(*clone->left));
+        clone->used_milli = of->used_milli;
+}
+
+static void fall(uint16_t *left, unsigned n)
+{
+        for (unsigned i = 1; i < n; i++)
+                for (unsigned at = i; at > 0 && left[at - 1] < left[at]; at--) {
+                        uint16_t swap = left[at];
+                        left[at] = left[at - 1];
+                        left[at - 1] = swap;
+                }
+}
+
+void cluster_least(struct cluster *least, const struct cluster *other, uint32_t n)
+{
+        struct node *node = &least->nodes[n];
+        const struct node *beside = &other->nodes[n];
+        uint16_t *left = least->left + node->first, theirs[NODE_GPUS_MAX];
+
+        memcpy(theirs, cluster_left(other, beside), node->gpus * sizeof(*theirs));
+        fall(theirs, node->gpus);
+        fall(left, node->gpus);
+        for (unsigned i = 0; i < node->gpus; i++) {
+                uint16_t both = left[i] < theirs[i] ? left[i] : theirs[i];
+                least->used_milli += left[i] - both;
+                left[i] = both;
+        }
+        node->cpu_milli = node->cpu_milli < beside->cpu_milli ? node->cpu_milli : beside->cpu_milli;
+        node->mem_mib = node->mem_mib < beside->mem_mib ? node->mem_mib : beside->mem_mib;
+        summarise(least, node);
+}
+
 int cluster_check(const struct cluster *cluster, struct error *err)
 {
         int64_t free = 0;
@@ -214,7 +274,7 @@ int cluster_check(const struct cluster *cluster, struct error *err)
                     node->mem_mib > node->cap_mem_mib)
                         return error_set(err, EBADE, "node %u: %d milli-CPU and %d MiB are free of %d and %d", n,
                                          node->cpu_milli, node->mem_mib, node->cap_cpu_milli, node->cap_mem_mib);
-                for (unsigned t = 0; t < NODE_TAGS; t++)
+                for (unsigned t = 0; cluster->tagged && t < NODE_TAGS; t++)
                         if ((cluster->tagged[n * NODE_TAGS + t] != 0) != (node->tags >> t & 1))
                                 return error_set(err, EBADE, "node %u: its tags are not those of its tasks", n);
                 free += sum;

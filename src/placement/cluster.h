@@ -44,7 +44,7 @@ struct cluster {
         uint32_t n_nodes, n_gpus;
         struct node *nodes;
         uint16_t *left;     /* milli, of each GPU */
-        uint16_t *tagged;   /* NODE_TAGS a node: tasks of each tag */
+        uint16_t *tagged;   /* NODE_TAGS a node: tasks of each tag; NULL: none are kept */
         uint32_t *changed;  /* ring: numbers of nodes, the newest at (n_changes - 1) & ring_mask */
         uint64_t n_changes; /* ever */
         uint32_t ring_mask;
@@ -84,11 +84,23 @@ static inline bool node_fits(const struct node *node, const struct task *task)
 /* The @k lowest GPUs with nothing on them, as bits; the node has that many. */
 uint32_t node_lowest_full(const uint16_t *left, const struct node *node, unsigned k);
 
+/* Where a task goes on a node that it fits, whoever asks: the lowest whole GPUs; for a part the GPU with least left. */
+uint32_t node_gpus(const struct cluster *cluster, const struct node *node, const struct task *task);
+
 /* Whoever takes has asked node_fits(), and that the GPUs have room: it is asserted. Undone by giving the same back. */
 void cluster_take(struct cluster *cluster, const struct task *task, const struct placement *where);
 void cluster_give(struct cluster *cluster, const struct task *task, const struct placement *where);
 /* A node that is closed keeps what is on it and takes nothing new. */
 void cluster_close(struct cluster *cluster, uint32_t node, bool closed);
+
+/*
+ * Another cluster to try things on, without tags: as large as its model, and as that is now once it is copied. False: the arena
+ * was too small, or only counts.
+ */
+bool cluster_clone(struct cluster *clone, const struct cluster *of, struct arena *arena);
+void cluster_copy(struct cluster *clone, const struct cluster *of);
+/* Leaves of a node only what is free in both; which of its GPUs that is counts for nothing. */
+void cluster_least(struct cluster *least, const struct cluster *other, uint32_t node);
 
 /* What must hold whatever happened. 0, or -EBADE with what does not. */
 int cluster_check(const struct cluster *cluster, struct error *err);

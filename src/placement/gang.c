@@ -242,26 +242,12 @@ struct taking {
         uint32_t n;
 };
 
-static uint32_t part_of_gpu(const struct node *node, const uint16_t *left, const struct task *task)
-{
-        uint32_t best = NODE_GPUS_MAX;
-
-        for (uint32_t i = 0; i < node->gpus; i++)
-                if (left[i] >= task->gpu_milli && (best == NODE_GPUS_MAX || left[i] < left[best]))
-                        best = i;
-        return UINT32_C(1) << best;
-}
-
 static void take_on_node(struct taking *taking, uint32_t n, uint32_t count)
 {
         struct cluster *cluster = taking->placer->cluster;
-        const struct node *node = &cluster->nodes[n];
-        const uint16_t *left = cluster_left(cluster, node);
 
         for (; count > 0; count--) {
-                struct placement where = { .node = n };
-                where.gpus = task_kind(taking->task) == TASK_SHARING ? part_of_gpu(node, left, taking->task)
-                                                                     : node_lowest_full(left, node, taking->task->gpus);
+                struct placement where = { .node = n, .gpus = node_gpus(cluster, &cluster->nodes[n], taking->task) };
                 cluster_take(cluster, taking->task, &where);
                 taking->members[taking->n++] = (struct gang_member){ .role = taking->role, .where = where };
         }

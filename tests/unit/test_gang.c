@@ -322,7 +322,7 @@ static void one_random_gang(uint64_t seed)
 {
         uint64_t random = seed;
         uint16_t free[6];
-        uint32_t leaves[6], room[6], sum = 0, least = 0, level = 1, n = 1 + below(&random, 6);
+        uint32_t leaves[6], room[6], least = 0, level = 1, n = 1 + below(&random, 6);
         struct task task = below(&random, 2) ? GPUS((uint16_t) (1 + below(&random, 4)))
                                              : PART((uint16_t) (200 + below(&random, 700)));
         uint32_t count = 1 + below(&random, 20), min = below(&random, 2) ? 1 + below(&random, count) : 0;
@@ -338,7 +338,6 @@ static void one_random_gang(uint64_t seed)
         for (uint32_t i = 0; i < n; i++) {
                 room[i] = task.gpu_milli == MILLI_PER_GPU ? free[i] / task.gpus
                                                           : free[i] * (uint32_t) (MILLI_PER_GPU / task.gpu_milli);
-                sum += room[i];
         }
         uint32_t top = required ? required : 3;
         while (level <= top && !tightest(&s, room, level, count, &least))
