@@ -48,7 +48,7 @@ check "run of what is not there" 127 "No such file" "$simgpu" run --file "$card"
 check "env" 0 "^export SIMGPU='$card'$" "$simgpu" env --file "$card"
 check "hog without a size" 2 "how much" "$simgpu" hog --file "$card"
 check "hog" 0 "^holding 1572864000 bytes on GPU-.* pid [0-9]*$" "$simgpu" hog --file "$card" --alloc 1500M --for 10ms
-check "hog under run" 0 "^count 1$" "$simgpu" run --file "$card" -- "$simgpu" hog --alloc 1M --count --for 300ms
+check "hog under run" 0 "^count 1$" "$simgpu" run --file "$card" -- "$simgpu" hog --alloc 1M --count --for 2s
 check "hog of too much" 3 "cannot allocate 4294967296 bytes: CUDA_ERROR_OUT_OF_MEMORY" "$simgpu" hog --file "$card" --alloc 4G
 check "growth ends at the card's end" 0 "growth refused at 3221225472 bytes" "$simgpu" hog --file "$card" --alloc 2G --grow 512M/1ms --for 1s
 check "hog ends with TERM, status 0" 0 "holding" sh -c '"$0" hog --file "$1" --alloc 1M >"$2" & until grep -q holding "$2"; do :; done

@@ -391,7 +391,8 @@ def bed(bare):
     sleep(0)
     bare.sleep = sleep
     bare.env |= {"SLEEPY_CLOCK": slept, "LD_PRELOAD": shim, "LESSOR_EYES_ENV": "SLEEPY_CLOCK"}
-    bare.conf("poll = 60s\npoll_idle = 60s\n")  # what is noticed is noticed by the daemon's own turn
+    # what is noticed is noticed by the daemon's own turn; eyes that a busy machine leaves no time do not hang
+    bare.conf("poll = 60s\npoll_idle = 60s\neyes_deadline = 60s\n")
     bare.start()
     return bare
 
