@@ -355,6 +355,8 @@ def test_S19_one_user_with_240_connections_does_not_hold_up_another_one(system, 
     assert before <= 12, f"{before} answers of the crowd came first"
 
 
+@pytest.mark.skipif(os.environ.get("LESSOR_SANITIZED") == "1",
+                    reason="built with sanitizers: 16 MiB of answers are not made within the 5 s that one may stay unread")
 def test_S19_answers_that_one_user_does_not_read_fill_no_memory(system):
     system.start()
     one, ask = system.connection_of(ALICE), {"bytes": "1M", "mode": "now", "bind": {"to": "heartbeat", "ttl_ms": 600000}}
