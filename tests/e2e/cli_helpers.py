@@ -95,7 +95,7 @@ class Place:
         if self.daemon and self.daemon.poll() is None:
             self.daemon.terminate()
             self.daemon.wait(timeout=PATIENCE_S)
-        shutil.rmtree(self.dir)
+        shutil.rmtree(self.dir, ignore_errors=True)  # who is just ending may still write or remove there
 
     # ---- doing ----
 

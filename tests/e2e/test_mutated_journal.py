@@ -136,6 +136,6 @@ def test_S14_journal_that_was_changed_at_random_is_served_or_refused_in_words(li
         else:
             assert daemon.returncode in (1, 78) and "level=error" in said().splitlines()[-1], f"{case}\n{said()[-2000:]}"
             ends["refused"] += 1
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)  # its hands may just be ending in there
     # both are there in any draw of this size; a daemon that refused everything would be as wrong as one that takes all
     assert ends["served"] >= N // 2, ends
