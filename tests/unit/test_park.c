@@ -422,6 +422,37 @@ static void D6_five_strikes_in_a_row_and_that_way_out_is_not_used_until_a_person
         scene_end(&s);
 }
 
+/* Off and back, as it had promised: the strikes before that were not in a row with those that follow. */
+static void D6_promise_that_is_kept_takes_back_the_strikes_before_it(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f = works(&s, (struct ask){ .bytes = GiB(20), .priority = 4, .named = COOPERATE });
+        uint64_t p2 = ask_2(&s, GiB(14));
+        while (strikes(&s, f, WAY_OUT_COOPERATE) < 4) {
+                assert_true(scene_s(&s) < 3600);
+                scene_tick_to_s(&s, scene_s(&s) + 1);
+        }
+        while (scene_lease(&s, f)->state != LEASE_ASKING) {
+                assert_true(scene_s(&s) < 3600);
+                scene_tick_to_s(&s, scene_s(&s) + 1);
+        }
+        scene_yields(&s, f);
+        scene_tick_to_s(&s, scene_s(&s) + 2);
+        assert_state(&s, f, LEASE_PARKED);
+        assert_runs(&s, p2);
+        assert_int_equal(strikes(&s, f, WAY_OUT_COOPERATE), 4); /* it may still take its memory again */
+        scene_release(&s, p2);
+        scene_tick_to_s(&s, scene_s(&s) + 2);
+        scene_activate(&s, f, 0, 0);
+        assert_runs(&s, f);
+        assert_int_equal(strikes(&s, f, WAY_OUT_COOPERATE), 0);
+        scene_end(&s);
+}
+
 static void C14_step_that_fails_ends_the_plan_and_what_it_parked_comes_back(void **state)
 {
         (void) state;
@@ -1580,6 +1611,7 @@ int main(void)
                 cmocka_unit_test(F14_who_dies_on_the_way_is_released_once_and_not_touched_again),
                 cmocka_unit_test(D6_cooperation_in_vain_is_a_strike_and_then_the_next_way_out),
                 cmocka_unit_test(D6_five_strikes_in_a_row_and_that_way_out_is_not_used_until_a_person_says_so),
+                cmocka_unit_test(D6_promise_that_is_kept_takes_back_the_strikes_before_it),
                 cmocka_unit_test(C14_step_that_fails_ends_the_plan_and_what_it_parked_comes_back),
                 cmocka_unit_test(D7_seventh_return_within_the_hour_waits_and_so_does_one_beside_a_growing_stranger),
                 cmocka_unit_test(D8_over_time_it_ranks_as_a_filler_and_goes_only_by_a_way_out_it_has),
