@@ -349,6 +349,40 @@ static void parked_lease_is_not_held_idle(void **state)
         scene_end(&t.s);
 }
 
+/* Its program said that it has nothing to do, and its memory says otherwise. What it gives back, or the driver's few pages, says
+ * nothing; from what it went down to on, growth counts. */
+static void memory_that_grows_is_work_whatever_the_program_said(void **state)
+{
+        (void) state;
+        static const struct {
+                const char *name;
+                uint64_t then_mib[3]; /* after 4 GiB; 0 = no more */
+                bool idle;
+        } rows[] = {
+                { "as it was", { 4096 }, true },
+                { "16 MiB more", { 4096 + 16 }, true },
+                { "17 MiB more", { 4096 + 17 }, false },
+                { "17 MiB more, in two steps", { 4096 + 10, 4096 + 17 }, false },
+                { "less", { 2048 }, true },
+                { "less, and all of it again", { 2048, 4096 }, false },
+                { "more, and as it was again", { 6144, 4096 }, false },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct stage t;
+                begin(&t);
+                scene_uses(&t.s, t.lease, GiB(4));
+                scene_says(&t.s, t.lease, PARK_CALL_IDLE, 0);
+                print_message("# %s\n", rows[i].name);
+                assert_int_not_equal(idle_since_ms(t.s.world, holder_of(&t)), 0);
+                for (size_t k = 0; k < 3 && rows[i].then_mib[k] != 0; k++)
+                        scene_uses(&t.s, t.lease, MiB(rows[i].then_mib[k]));
+                assert_int_equal(idle_since_ms(t.s.world, holder_of(&t)) != 0, rows[i].idle);
+                scene_tick_to_s(&t.s, 61);
+                assert_int_equal(would_be_taken(&t, PRIORITY_NORMAL), rows[i].idle);
+                scene_end(&t.s);
+        }
+}
+
 static void held_in_place_is_not_held_idle(void **state)
 {
         (void) state;
@@ -438,6 +472,7 @@ int main(void)
                 cmocka_unit_test(time_in_which_nobody_looked_is_not_counted_blindly),
                 cmocka_unit_test(restart_of_lessord_begins_it_anew),
                 cmocka_unit_test(parked_lease_is_not_held_idle),
+                cmocka_unit_test(memory_that_grows_is_work_whatever_the_program_said),
                 cmocka_unit_test(held_in_place_is_not_held_idle),
                 cmocka_unit_test(idle_for_an_hour_gives_way_to_its_equal_and_comes_back),
                 cmocka_unit_test(seen_idle_and_asked_to_cooperate_comes_back_by_itself),

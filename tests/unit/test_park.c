@@ -1148,6 +1148,35 @@ static void parked_already_and_then_by_a_person_it_stays(void **state)
         scene_end(&s);
 }
 
+/* Between two steps of a plan somebody leaves: with what the first gave that is enough. */
+static void one_whose_memory_is_not_needed_any_more_when_its_turn_comes_is_left_alone(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        scene_hands(&s);
+        uint64_t f1 = filler(&s, GiB(6), "1"), f2 = filler(&s, GiB(6), "2");
+        scene_cost(&s, ALICE, "1", WAY_OUT_CHECKPOINT, 1, 1);
+        scene_cost(&s, ALICE, "2", WAY_OUT_CHECKPOINT, 9, 9);
+        uint64_t leaves = works(&s, (struct ask){ .bytes = GiB(8), .priority = 2, .uid = CAROL });
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        uint64_t p2 = ask_2(&s, GiB(16));
+        assert_state(&s, f1, LEASE_ASKING);
+        scene_process_ends(&s, scene_owner(&s, leaves));
+        scene_release(&s, leaves);
+        scene_look(&s);
+        assert_gone(&s, leaves);
+        assert_waits(&s, p2);
+        scene_answers_late(&s, HAND_LOCK);
+        scene_tick_to_s(&s, 2);
+        assert_state(&s, f1, LEASE_PARKED);
+        assert_runs(&s, p2);
+        assert_runs(&s, f2);
+        assert_int_equal(scene_count(&s, 0, f2, ACTION_ASKED), 0);
+        scene_end(&s);
+}
+
 static void idle_one_that_is_at_work_again_before_its_turn_is_left_alone(void **state)
 {
         (void) state;
@@ -1638,6 +1667,7 @@ int main(void)
                 cmocka_unit_test(what_is_answered_late_or_never_leaves_nobody_between_two_states),
                 cmocka_unit_test(what_stays_of_it_there_does_not_park_it_again_and_again),
                 cmocka_unit_test(parked_already_and_then_by_a_person_it_stays),
+                cmocka_unit_test(one_whose_memory_is_not_needed_any_more_when_its_turn_comes_is_left_alone),
                 cmocka_unit_test(idle_one_that_is_at_work_again_before_its_turn_is_left_alone),
                 cmocka_unit_test(one_that_is_pinned_before_its_turn_is_left_alone),
                 cmocka_unit_test(other_card_becomes_free_while_a_plan_hangs),
