@@ -2,6 +2,7 @@
 """lessor-sim: traces in, what is in them out, and words for what is wrong."""
 
 import csv
+import html.parser
 import json
 import os
 import re
@@ -135,6 +136,73 @@ def test_run_answers_wrong_words_with_the_right_ones(traces):
     assert "--csv or --json, not both" in sim(*words, "--csv", "--json", code=2)
     assert "on what? --nodes FILE --trace FILE" in sim("run", code=2)
     assert sim("policies").count("\n") >= 8
+
+
+def test_replay_of_jobs_and_of_tasks_is_the_same_each_time(traces):
+    jobs = ["replay", "--jobs", traces["jobs"], "--cluster", "4x8", "--policy", "fgd", "--policy", "spread", "--fail-each", "2d"]
+    for form in ([], ["--json"], ["--csv"]):
+        assert sim(*jobs, *form, "--threads", 1) == sim(*jobs, *form, "--threads", 5) != ""
+    runs = json.loads(sim(*jobs, "--json"))["runs"]
+    assert [run["policy"] for run in runs] == ["fgd", "spread"]
+    for run in runs:
+        assert run["ended"] + run["never"] + run["given_up"] == 400 == run["jobs"] and run["node_failures"] > 0 and 0 < run["occupancy_pct"] <= 100
+        assert run["wait_s"]["jobs"] == sum(size["jobs"] for size in run["wait_s_by_size"]) == run["ended"] + run["given_up"]
+    rows = list(csv.DictReader(sim(*jobs, "--csv").splitlines()))
+    assert len(rows) == 800 and {row["fate"] for row in rows} <= {"ended", "never", "given-up"}
+    assert all(int(row["wait_s"]) >= 0 and int(row["end_s"]) > int(row["start_s"]) for row in rows if row["fate"] == "ended")
+    tasks = json.loads(sim("replay", "--nodes", traces["nodes"], "--trace", traces["tasks"], "--policy", "fgd", "--json"))["runs"][0]
+    assert tasks["ended"] + tasks["never"] == 300 == tasks["jobs"]
+
+
+def test_replay_answers_wrong_words_with_the_right_ones(traces, tmp_path):
+    words = ["replay", "--jobs", traces["jobs"]]
+    assert "on what? --nodes FILE, or --cluster NxG" in sim(*words, code=2)
+    assert "--cluster: NxG, as in 64x8" in sim(*words, "--cluster", "64", code=2)
+    assert "--cluster, the GPUs: \"17\" is too large" in sim(*words, "--cluster", "64x17", code=2)
+    assert "--fail-each: it takes a second at least" in sim(*words, "--cluster", "4x8", "--fail-each", "5ms", code=2)
+    assert "--trace needs --nodes" in sim("replay", "--trace", traces["tasks"], "--cluster", "4x8", code=2)
+    timeless = tmp_path / "tasks.csv"
+    timeless.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n", encoding="ascii")
+    assert "line 2: there is no deletion_time" in sim("replay", "--nodes", traces["nodes"], "--trace", timeless, code=1)
+
+
+class Page(html.parser.HTMLParser):
+    """Every element is closed, and nothing comes from elsewhere."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen = [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        assert not {"src", "href", "onload", "onclick"} & {name for name, _ in attrs}
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_reports_are_pages_that_need_nothing_but_themselves(traces, tmp_path):
+    for words in (["run", "--nodes", traces["nodes"], "--trace", traces["tasks"], "--seeds", "2", "--policy", "fgd", "--policy", "random"],
+                  ["replay", "--jobs", traces["jobs"], "--cluster", "4x8"]):
+        path = tmp_path / f"{words[0]}.html"
+        sim(*words, "--html", path)
+        text = path.read_text(encoding="utf-8")
+        page = Page(text)
+        assert page.seen.count("svg") == 3 + (words[0] == "replay") and "script" not in page.seen and "http:" not in text and "nan" not in text
+        assert page.seen.count("polyline") >= 3
+        assert not os.path.exists(f"{path}.new")
+        first = path.read_bytes()
+        sim(*words, "--html", path)
+        assert path.read_bytes() == first
+    assert "No such file or directory" in sim("replay", "--jobs", traces["jobs"], "--cluster", "4x8", "--html", "/nowhere/x.html", code=1)
 
 
 def reproduction(folder, *words, code=0):

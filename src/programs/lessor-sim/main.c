@@ -14,6 +14,8 @@ const struct option no_options[] = { { 0 } };
 const struct verb verbs[] = {
         { "run", "--nodes FILE --trace FILE [OPTION]…", "fill a cluster by several policies and compare them",
           run_options, run_more, false, sim_run_main },
+        { "replay", "--jobs FILE|--trace FILE --nodes FILE|--cluster NxG [OPTION]…",
+          "play a trace through time: waits, gangs, failures", replay_options, replay_more, false, sim_replay_main },
         { "reproduce", "--data DIR [OPTION]…", "the published runs again, beside the published figures",
           reproduce_options, reproduce_more, false, sim_reproduce_main },
         { "policies", "", "which policies there are, and what each is good at", no_options, policies_more, false,

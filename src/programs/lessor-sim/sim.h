@@ -9,6 +9,7 @@ enum { SIM_EXIT_OK = 0, SIM_EXIT_BAD = 1, SIM_EXIT_USAGE = 2 };
 
 int sim_run_main(const struct verb *verb, int argc, char **argv);
 int sim_reproduce_main(const struct verb *verb, int argc, char **argv);
+int sim_replay_main(const struct verb *verb, int argc, char **argv);
 int sim_policies_main(const struct verb *verb, int argc, char **argv);
 int sim_synth_main(const struct verb *verb, int argc, char **argv);
 int sim_check_main(const struct verb *verb, int argc, char **argv);
@@ -16,8 +17,9 @@ int sim_completion_main(const struct verb *verb, int argc, char **argv);
 int sim_help_main(const struct verb *verb, int argc, char **argv);
 int sim_version_main(const struct verb *verb, int argc, char **argv);
 
-extern const struct option synth_options[], check_options[], reproduce_options[];
-extern const char run_more[], reproduce_more[], policies_more[], synth_more[], check_more[], sim_completion_more[];
+extern const struct option synth_options[], check_options[], reproduce_options[], replay_options[];
+extern const char run_more[], reproduce_more[], replay_more[], policies_more[], synth_more[], check_more[],
+        sim_completion_more[];
 
 /* "lessor-sim VERB: words" on stderr; returns SIM_EXIT_BAD. */
 int sim_fail(const struct verb *verb, const struct error *err);

@@ -6,10 +6,10 @@
 #include <string.h>
 #include "base/escape.h"
 #include "base/number.h"
-#include "programs/lessor-sim/contest_words.h"
+#include "programs/lessor-sim/report.h"
 #include "programs/lessor-sim/sim.h"
 
-enum { NODES, TRACE, POLICY, AGAINST, SEEDS, POINTS, INFLATE, THREADS, CSV, JSON };
+enum { NODES, TRACE, POLICY, AGAINST, SEEDS, POINTS, INFLATE, THREADS, HTML, CSV, JSON };
 const struct option run_options[] = {
         [NODES] = { "nodes", "FILE", "nodes: sn,cpu_milli,memory_mib,gpu,model", .words = "@files" },
         [TRACE] = { "trace", "FILE", "tasks: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]",
@@ -20,6 +20,7 @@ const struct option run_options[] = {
         [POINTS] = { "points", "K,…", "where to look: when tasks for K % of the GPUs have arrived (90,100,130)" },
         [INFLATE] = { "inflate", "PERCENT", "add or remove tasks until they want so much of the GPUs (130)" },
         [THREADS] = { "threads", "N", "how many runs at once (one for each CPU)" },
+        [HTML] = { "html", "FILE", "write a page of plots, too", .words = "@files" },
         [CSV] = { "csv", NULL, "print a table of every seed and point" },
         [JSON] = { "json", NULL, "print JSON" },
         { 0 },
@@ -131,7 +132,7 @@ bool sim_points(const struct options *o, struct shown_points *points)
 struct asked {
         struct contest contest;
         struct shown_points points;
-        const char *nodes, *trace;
+        const char *nodes, *trace, *html_path;
         const struct placement_policy *against;
         bool csv, json;
 };
@@ -179,6 +180,9 @@ static int parse(struct asked *a, const struct verb *verb, int argc, char **argv
                         good = sim_number(&o, row, 1, 256, &n);
                         c->threads = (unsigned) n;
                         break;
+                case HTML:
+                        a->html_path = o.value;
+                        break;
                 case CSV:
                         a->csv = true;
                         break;
@@ -212,8 +216,12 @@ static size_t settle(struct asked *a)
         return contest_find(c, a->against ? a->against->name : "fgd");
 }
 
-static int print(const struct asked *a, size_t base)
+static int print(const struct asked *a, const struct verb *verb, size_t base)
 {
+        struct error err = { 0 };
+
+        if (a->html_path && report_contest(a->html_path, &a->contest, &a->points, base, &err) < 0)
+                return sim_fail(verb, &err);
         if (a->json) {
                 json_t *all = contest_json(&a->contest, &a->points, base);
                 int r = json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(8));
@@ -257,7 +265,7 @@ int sim_run_main(const struct verb *verb, int argc, char **argv)
                 r = trace_read_tasks(&trace, a.trace, &err);
         if (r == 0)
                 r = contest_run(&a.contest, &err);
-        r = r < 0 ? sim_fail(verb, &err) : print(&a, base);
+        r = r < 0 ? sim_fail(verb, &err) : print(&a, verb, base);
         contest_fini(&a.contest);
         trace_fini(&trace);
         return r;
