@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbered case is tested where: failures (F17), security rules (S02), worked examples (A1, B12), invariants (I3).
+"""Which numbered case is tested where: failures (F17), security rules (S02), worked examples (A1, B12), invariants (I3); the
+worked examples of cluster scheduling, which have numbers alone, as P1, P2 ... (functions called example_8_..., examples_5_6_...).
 
     list_cases.py FOLDER...
     list_cases.py --check PAGE FOLDER...     what a page's tables say of cases and their tests is so
@@ -16,6 +17,7 @@ import sys
 # word of a row's name ("B12 ..."), after "example", "invariant" or "case", or as the head of a function's name (b12_...).
 PLAIN = re.compile(r"(?<![A-Za-z0-9])([FS]\d{2}|F1\d{2})(?![A-Za-z0-9])")
 NAMED = re.compile(r"(?:\"|\b(?:[Ee]xamples?|[Ii]nvariants?|[Cc]ases?)[ _:]+)((?:[A-I]\d{1,2}(?:[,/ ]+|(?![A-Za-z0-9])))+)")
+CLUSTER = re.compile(r"\bexamples?_((?:\d{1,2}_)+)[a-z]")
 HEAD = re.compile(r"\b(?:test_|case_|example_)?((?:[A-Ia-iSs]\d{1,3}_)+)[a-zP]")
 
 
@@ -23,6 +25,8 @@ def cases_in(text):
     found = set(PLAIN.findall(text))
     for head in HEAD.findall(text):
         found.update(head.upper().strip("_").split("_"))
+    for head in CLUSTER.findall(text):
+        found.update(f"P{number}" for number in head.strip("_").split("_"))
     for group in NAMED.findall(text):
         found.update(re.findall(r"[A-I]\d{1,2}", group))
     return found

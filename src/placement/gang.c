@@ -35,11 +35,11 @@ uint32_t node_room(const struct node *node, const uint16_t *left, const struct t
         if (task->mem_mib > 0 && (uint32_t) (node->mem_mib / task->mem_mib) < room)
                 room = (uint32_t) (node->mem_mib / task->mem_mib);
         if (task_kind(task) == TASK_EXCLUSIVE)
-                return node->full / task->gpus < room ? node->full / task->gpus : room;
+                return (uint32_t) node->full / task->gpus < room ? (uint32_t) node->full / task->gpus : room;
         if (task_kind(task) == TASK_SHARING) {
                 uint32_t parts = 0;
                 for (unsigned i = 0; i < node->gpus; i++)
-                        parts += left[i] / task->gpu_milli;
+                        parts += (uint32_t) left[i] / task->gpu_milli;
                 return parts < room ? parts : room;
         }
         return room;
