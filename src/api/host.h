@@ -38,18 +38,19 @@ struct api_health {
         uint64_t started_wall_ms;
         const char *degraded;         /* NULL, or why: "the journal cannot be written: …" */
         const char *read_only_reason; /* NULL, or who owns the card */
-        const char *config_error;     /* NULL, or why lessord.conf was not taken: the last good one counts */
-        const char *hands;            /* "ok", "away" (nothing can be ended or taken back) */
-        const char *hands_words;      /* their version, or why they are away */
-        const char *gate_mode;        /* NULL: no gate is configured; else "log" or "on" */
-        const char *gate_state;       /* "log", "on": in force; "off", "away", "blocked": everybody passes */
-        const char *gate_words;       /* its keeper's version, or why not */
-        bool gate_known;              /* the figures are */
-        uint32_t gate_leases;         /* how many may pass */
-        uint64_t gate_refused;        /* opens, since its keeper began */
-        uint32_t gate_last_uid;       /* whose the last of them was */
-        const char *units_words;      /* NULL: units can be stopped and started; or why not */
-        const char *sleep_words;      /* NULL: sleep and shutdown wait for us; or why not */
+        const char *
+                config_error; /* NULL, or why lessord.conf or a file of tenants was not taken: the last good one counts */
+        const char *hands;    /* "ok", "away" (nothing can be ended or taken back) */
+        const char *hands_words; /* their version, or why they are away */
+        const char *gate_mode;   /* NULL: no gate is configured; else "log" or "on" */
+        const char *gate_state;  /* "log", "on": in force; "off", "away", "blocked": everybody passes */
+        const char *gate_words;  /* its keeper's version, or why not */
+        bool gate_known;         /* the figures are */
+        uint32_t gate_leases;    /* how many may pass */
+        uint64_t gate_refused;   /* opens, since its keeper began */
+        uint32_t gate_last_uid;  /* whose the last of them was */
+        const char *units_words; /* NULL: units can be stopped and started; or why not */
+        const char *sleep_words; /* NULL: sleep and shutdown wait for us; or why not */
 };
 
 /* One journalled action. */
@@ -135,5 +136,6 @@ struct api_host {
         /* The configuration: what each key says (a new reference, NULL without memory), and reading it again, all of it or
          * nothing (negative errno with words: file and line). */
         json_t *(*config_json)(void *ctx);
+        json_t *(*tenants_json)(void *ctx);
         int (*reload)(void *ctx, struct error *err);
 };

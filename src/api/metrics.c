@@ -123,7 +123,7 @@ static void write_daemon(struct strbuf *out, const struct api_health *h, uint32_
                 seconds(out, "gpu_age_seconds", "Since the driver last answered.", h->gpu_age_ms);
         plain(out, "degraded", "1: the journal was damaged or cannot be written; nothing is ended or taken back.",
               h->degraded != NULL);
-        plain(out, "config_refused", "1: lessord.conf was not taken, the last good one counts.",
+        plain(out, "config_refused", "1: the configuration was not taken, the last good one counts.",
               h->config_error != NULL);
         plain(out, "hands_up", "1: lessor-warden is there.", h->hands && strcmp(h->hands, "ok") == 0);
         if (h->gate_mode)

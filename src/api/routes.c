@@ -41,6 +41,7 @@ static const struct route routes[] = {
         { "POST", "/api/approve", "", ask_approve, ROUTE_CHANGES | ROUTE_KEYED, 1 },
         { "POST", "/api/unapprove", "", ask_unapprove, ROUTE_CHANGES | ROUTE_KEYED, 1 },
         { "GET", "/api/config", "", look_config, 0, 0 },
+        { "GET", "/api/tenants", "", look_tenants, ROUTE_HEAVY, 0 },
         { "POST", "/api/reload", "", ask_reload, ROUTE_CHANGES | ROUTE_ADMIN, 1 },
         { "GET", "/api/events", " after lease limit ", story_events, ROUTE_HEAVY, 0 },
         { "GET", "/api/why/*", "", story_why, ROUTE_HEAVY, 0 },

@@ -106,6 +106,8 @@ void ask_unapprove(struct conn *c);
 void enforce_reply(struct conn *c, const struct action *action);
 /* ---- config.c ---- */
 void look_config(struct conn *c);
+/* ---- tenants.c ---- */
+void look_tenants(struct conn *c);
 void ask_reload(struct conn *c);
 /* Which row of model/quota.h counts for the caller. */
 uint32_t limits_row(struct conn *c);

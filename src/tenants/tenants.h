@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "tenants/tenant.h"
 
-enum { TENANTS_FILES_MAX = 200, TENANTS_FILE_BYTES_MAX = 1024 * 1024, TENANTS_PATH_MAX = 256 };
+enum { TENANTS_FILES_MAX = 200, TENANTS_FILE_BYTES_MAX = 1024 * 1024, TENANTS_PATH_MAX = 320 };
 
 struct tenants_file {
         char name[TENANTS_PATH_MAX]; /* as it is named to people */

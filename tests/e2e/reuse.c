@@ -26,7 +26,18 @@
 #include "base/number.h"
 #include "senses/descent.h"
 
-enum { PARENT, MIDDLE, WORKER, OTHER, TAKER, N_ROLES, EXIT_SKIP = 77, WAIT_MS = 20000, ABOVE_MAX = 64, ENOUGH_MS = 60000 };
+enum {
+        PARENT,
+        MIDDLE,
+        WORKER,
+        OTHER,
+        TAKER,
+        N_ROLES,
+        EXIT_SKIP = 77,
+        WAIT_MS = 20000,
+        ABOVE_MAX = 64,
+        ENOUGH_MS = 60000
+};
 
 static struct {
         uint32_t pid[N_ROLES];                 /* the numbers that are given out again and again */

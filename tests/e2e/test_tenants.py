@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`lessor tenants`: files of tenants are judged, listed and shown, and processes are recognised by them. Only files of the
-test's own and those of the build count, and no lessord is asked."""
+test's own and those of the build count."""
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
 from cli_helpers import LESSOR
+from lessor_fixtures import Place
 
 
 @pytest.fixture(name="files")
@@ -116,3 +118,55 @@ def test_match_of_nobodys_process_and_of_none(files, process):
     assert lessor(files, "match", "--files", str(files)).returncode == 2
     done = lessor(files, "match", str(process.pid), "nobody", "--files", str(files))
     assert done.returncode == 1 and "there is no tenant nobody" in done.stderr
+
+
+@pytest.fixture(name="place")
+def place_fixture():
+    place = Place()
+    yield place
+    place.close()
+
+
+MINE = {"mine": {"match": [{"unit": "x"}], "title": "Mine"}}
+
+
+def known(place):
+    answer = place.get("/api/tenants")
+    assert answer.status == 200, answer
+    return {one["name"]: one for one in answer.json["tenants"]}, answer.json["error"]
+
+
+def test_lessord_takes_all_files_or_none_when_it_reads_them_again(place):
+    os.makedirs(os.path.join(place.home, "tenants.d"), mode=0o700)
+    file = pathlib.Path(place.home, "tenants.json")
+    write(file, MINE)
+    place.start()
+    tenants, error = known(place)
+    assert len(tenants) > 30 and tenants["mine"]["definition"] == MINE["mine"] and error is None
+    file.write_text('{"tenants": {"mine": {"titel": 1}}}', encoding="utf-8")
+    pathlib.Path(place.home, "tenants.d", "1.json").write_text('{"tenants": {"b": {"match": [{"unit": "b"}]}}}', encoding="utf-8")
+    refused = place.request("POST", "/api/reload")
+    assert refused.status == 422 and refused.problem == "bad-config", refused
+    assert f"{file}:1: tenants/mine/titel" in refused.json["detail"] and "nothing was changed" in refused.json["detail"]
+    assert set(known(place)[0]) == set(tenants)
+    write(file, {"mine": {"title": "Other", "match": [{"unit": "x"}]}})
+    assert place.request("POST", "/api/reload").status == 200
+    now, error = known(place)
+    assert now["mine"]["title"] == "Other" and "b" in now and error is None
+
+
+def test_lessord_that_starts_with_a_faulty_file_goes_by_what_it_took_last(place):
+    os.makedirs(place.home, mode=0o700, exist_ok=True)
+    file = pathlib.Path(place.home, "tenants.json")
+    write(file, MINE)
+    place.start()
+    place.stop()
+    file.write_text("{", encoding="utf-8")
+    place.start()
+    tenants, error = known(place)
+    assert tenants["mine"]["title"] == "Mine" and f"{file}:1: no JSON" in error
+    assert f"{file}:1: no JSON" in place.get("/api/status").json["config_error"]
+    write(file, {})
+    assert place.request("POST", "/api/reload").status == 200
+    tenants, error = known(place)
+    assert "mine" not in tenants and error is None and place.get("/api/status").json["config_error"] is None

@@ -49,8 +49,9 @@ static void print_banners(const json_t *status)
                 (void) printf("%s! degraded: the journal cannot be written, nothing new is granted%s\n",
                               show_colour(SHOW_RED), show_colour(SHOW_PLAIN));
         if (json_is_string(json_object_get(status, "config_error")))
-                (void) printf("%s! lessord.conf was not taken, the last good one counts: %s%s\n", show_colour(SHOW_RED),
-                              show_field(status, "config_error", "", text, sizeof(text)), show_colour(SHOW_PLAIN));
+                (void) printf("%s! the configuration was not taken, the last good one counts: %s%s\n",
+                              show_colour(SHOW_RED), show_field(status, "config_error", "", text, sizeof(text)),
+                              show_colour(SHOW_PLAIN));
         if (strcmp(json_text(status, "hands", "ok"), "ok") != 0)
                 (void) printf("%s! the warden is away: what was to be ended is not ended now: %s%s\n",
                               show_colour(SHOW_YELLOW), show_field(status, "hands_words", "", text, sizeof(text)),

@@ -27,6 +27,7 @@
 #include "programs/lessord/parked_watch.h"
 #include "programs/lessord/paths.h"
 #include "programs/lessord/reload.h"
+#include "programs/lessord/tenants_kept.h"
 #include "programs/lessord/told.h"
 #include "programs/lessord/warn.h"
 #include "programs/lessord/world_clock.h"
@@ -57,6 +58,7 @@ struct daemon {
         enum conf_source conf_source;
         char conf_path[320];
         char conf_error[400]; /* why the file was not taken; "" = it was */
+        struct tenants_kept tenants;
         struct paths paths;
         struct process_source processes;
         struct world_clock clock;

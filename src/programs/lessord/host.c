@@ -58,7 +58,9 @@ static void api_health(void *ctx, struct api_health *ret)
                 .gpu = eyes_link_gpu(d->eyes),
                 .started_wall_ms = d->started_wall_ms,
                 .degraded = d->store_failed ? d->store_words : journal_degraded(d->journal),
-                .config_error = d->conf_error[0] ? d->conf_error : NULL,
+                .config_error = d->conf_error[0]      ? d->conf_error
+                                : d->tenants.error[0] ? d->tenants.error
+                                                      : NULL,
                 .hands = hands_are_up(d) ? "ok" : "away",
                 .hands_words = hands_words(d),
         };
@@ -187,6 +189,7 @@ struct api_host host_for_api(struct daemon *d)
                 .quota_row = host_quota_row,
                 .quota_name = host_quota_name,
                 .config_json = host_config_json,
+                .tenants_json = host_tenants_json,
                 .reload = host_reload,
                 .manager_of = api_manager_of,
         };

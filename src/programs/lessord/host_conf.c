@@ -5,6 +5,7 @@
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/host_conf.h"
 #include "programs/lessord/reload.h"
+#include "tenants/told.h"
 
 uint32_t host_quota_row(void *ctx, uint32_t uid, const uint32_t *gids, size_t n_gids)
 {
@@ -47,6 +48,16 @@ json_t *host_config_json(void *ctx)
         return json_pack("{s:o, s:s, s:o, s:o, s:o}", "file", view_text(reload_path(d)), "from",
                          reload_source_name(d->conf_source), "error", view_text_or_null(d->conf_error), "keys", list,
                          "sections", sections(d));
+}
+
+json_t *host_tenants_json(void *ctx)
+{
+        const struct daemon *d = ctx;
+        json_t *ret = told_tenants(&d->tenants.set);
+
+        if (ret)
+                (void) json_object_set_new(ret, "error", view_text_or_null(d->tenants.error));
+        return ret;
 }
 
 int host_reload(void *ctx, struct error *err)

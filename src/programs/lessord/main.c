@@ -357,6 +357,7 @@ static void close_daemon(struct daemon *d)
         inputs_fini(&d->inputs);
         inputs_fini(&d->taken);
         audits_fini(&d->audits);
+        tenants_fini(&d->tenants.set);
         free(d->batch.items);
         if (d->world)
                 (void) munmap(d->world, sizeof(*d->world));

@@ -71,7 +71,9 @@ int paths_find(enum paths_mode mode, const char *dir, struct paths *ret, struct 
         fits = fits && join(p.socket, p.run_dir, "lessor.sock") && join(p.locks[0], p.run_dir, "lessord.lock") &&
                join(p.locks[1], p.state_dir, "lessord.lock") && join(p.journal, p.state_dir, "journal.db") &&
                join(p.clock, p.state_dir, "clock") && join(p.conf, conf_dir, "lessord.conf") &&
-               join(p.conf_accepted, p.state_dir, "lessord.conf.accepted");
+               join(p.conf_accepted, p.state_dir, "lessord.conf.accepted") &&
+               join(p.tenants, conf_dir, "tenants.json") && join(p.tenants_folder, conf_dir, "tenants.d") &&
+               join(p.tenants_accepted, p.state_dir, "tenants.json.accepted");
         if (!fits || strlen(p.socket) > SOCKET_PATH_MAX)
                 return error_set(err, ENAMETOOLONG,
                                  "the socket's path has %zu bytes and the kernel takes %d: %s; use a shorter folder",

@@ -16,7 +16,8 @@ struct paths {
         char journal[320];
         char clock[320];
         char conf[320];
-        char conf_accepted[320]; /* the last one that was good (reload.h) */
+        char conf_accepted[320];                                       /* the last one that was good (reload.h) */
+        char tenants[320], tenants_folder[320], tenants_accepted[320]; /* the same of tenants (tenants_kept.h) */
 };
 
 /* @dir: for PATHS_DIR. Fails when the socket's path is longer than the kernel takes. */

@@ -41,6 +41,7 @@ int reload_first(struct daemon *d, const char *path, struct error *err)
         struct error again = { 0 };
 
         (void) snprintf(d->conf_path, sizeof(d->conf_path), "%s", path ? path : d->paths.conf);
+        tenants_kept_first(&d->tenants, &d->paths);
         int r = load(d, d->conf_path, path != NULL, &d->conf, err);
         if (r == 0) {
                 d->conf_source = access(d->conf_path, F_OK) == 0 ? CONF_FROM_FILE : CONF_FROM_DEFAULTS;
@@ -104,6 +105,7 @@ static int copy_file(const char *from, const char *to)
 
 void reload_accept(struct daemon *d)
 {
+        tenants_kept_accept(&d->tenants, &d->paths);
         if (d->conf_source == CONF_FROM_ACCEPTED)
                 return;
         if (d->conf_source == CONF_FROM_DEFAULTS) {
@@ -120,6 +122,7 @@ void reload_accept(struct daemon *d)
 int reload_now(struct daemon *d, struct error *err)
 {
         struct input input = { .kind = INPUT_CONFIG };
+        struct tenants tenants = { 0 };
         struct conf fresh;
         bool is_there = access(d->conf_path, F_OK) == 0;
 
@@ -128,6 +131,11 @@ int reload_now(struct daemon *d, struct error *err)
         if (key) {
                 conf_fini(&fresh);
                 r = error_set(err, EBUSY, "%s: %s has changed, which takes a restart of lessord", d->conf_path, key);
+        }
+        if (r == 0) {
+                r = tenants_kept_read(&d->tenants, &tenants, err);
+                if (r < 0)
+                        conf_fini(&fresh);
         }
         if (r < 0) {
                 log_error("event=reload-refused words=\"%s\"", err->msg);
@@ -139,6 +147,7 @@ int reload_now(struct daemon *d, struct error *err)
         d->conf = fresh;
         d->conf_source = is_there ? CONF_FROM_FILE : CONF_FROM_DEFAULTS;
         d->conf_error[0] = '\0';
+        tenants_kept_take(&d->tenants, &tenants);
         if (d->api)
                 daemon_tell_limits(d);
         conf_fini(&old);
