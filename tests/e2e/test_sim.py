@@ -150,6 +150,9 @@ def test_replay_of_jobs_and_of_tasks_is_the_same_each_time(traces):
     rows = list(csv.DictReader(sim(*jobs, "--csv").splitlines()))
     assert len(rows) == 800 and {row["fate"] for row in rows} <= {"ended", "never", "given-up"}
     assert all(int(row["wait_s"]) >= 0 and int(row["end_s"]) > int(row["start_s"]) for row in rows if row["fate"] == "ended")
+    waits = {run["policy"]: run["wait_s"]["mean"] for run in json.loads(sim(
+        "replay", "--jobs", traces["jobs"], "--cluster", "3x8", "--order", "fcfs", "--order", "easy", "--order", "3", "--json"))["runs"]}
+    assert list(waits) == ["fcfs", "easy", "3"] and waits["easy"] < waits["fcfs"] > waits["3"]
     tasks = json.loads(sim("replay", "--nodes", traces["nodes"], "--trace", traces["tasks"], "--policy", "fgd", "--json"))["runs"][0]
     assert tasks["ended"] + tasks["never"] == 300 == tasks["jobs"]
 
@@ -157,6 +160,8 @@ def test_replay_of_jobs_and_of_tasks_is_the_same_each_time(traces):
 def test_replay_answers_wrong_words_with_the_right_ones(traces, tmp_path):
     words = ["replay", "--jobs", traces["jobs"]]
     assert "on what? --nodes FILE, or --cluster NxG" in sim(*words, code=2)
+    assert "--order: fcfs, easy, conservative, or how many" in sim(*words, "--cluster", "4x8", "--order", "quick", code=2)
+    assert "--estimates: exact or rough" in sim(*words, "--cluster", "4x8", "--estimates", "good", code=2)
     assert "--cluster: NxG, as in 64x8" in sim(*words, "--cluster", "64", code=2)
     assert "--cluster, the GPUs: \"17\" is too large" in sim(*words, "--cluster", "64x17", code=2)
     assert "--fail-each: it takes a second at least" in sim(*words, "--cluster", "4x8", "--fail-each", "5ms", code=2)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "placement/backfill.h"
 #include "programs/lessor-sim/draw.h"
 #include "programs/lessor-sim/events.h"
 #include "programs/lessor-sim/replay.h"
@@ -138,6 +139,58 @@ static void job_larger_than_a_node_is_whole_nodes_and_the_rest(void **state)
         assert_true(even.parts == 2 && !even.has_rest && replay_job_parts(&even) == 2);
 }
 
+/* ---- backfill ---- */
+
+static void backfilled(const struct replay_job *jobs, size_t n_jobs, size_t n_nodes, uint32_t depth, int64_t *starts)
+{
+        const struct replay_options o = { .depth = depth, .seed = 1, .repair_s = 10 };
+        struct replay_result r;
+        struct error err = { 0 };
+
+        if (replay_run(nodes, n_nodes, jobs, n_jobs, &o, &r, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_int_equal(r.ended, n_jobs);
+        for (size_t i = 0; i < n_jobs; i++)
+                starts[i] = r.records[i].start_s;
+        replay_fini(&r);
+}
+
+static void easy_and_conservative_let_the_third_pass_the_second(void **state) /* example 4 */
+{
+        const struct replay_job jobs[] = { job_of(0, 100, 10, 1), job_of(0, 100, 10, 1), job_of(0, 100, 6, 1),
+                                           job_of(0, 101, 6, 1) };
+        int64_t starts[4];
+        (void) state;
+
+        cluster_of(16, 1);
+        backfilled(jobs, 4, 16, BACKFILL_FCFS, starts);
+        assert_true(starts[0] == 0 && starts[1] == 100 && starts[2] == 100 && starts[3] == 200);
+        backfilled(jobs, 4, 16, BACKFILL_EASY, starts);
+        assert_true(starts[0] == 0 && starts[1] == 100 && starts[2] == 0 && starts[3] == 100);
+        backfilled(jobs, 4, 16, BACKFILL_CONSERVATIVE, starts);
+        assert_true(starts[0] == 0 && starts[1] == 100 && starts[2] == 0 && starts[3] == 100);
+}
+
+static void estimate_that_is_too_long_keeps_a_job_from_passing(void **state)
+{
+        struct replay_job jobs[] = { job_of(0, 100, 10, 1), job_of(0, 100, 10, 1), job_of(0, 100, 6, 1) };
+        int64_t starts[3];
+        (void) state;
+
+        cluster_of(16, 1);
+        backfilled(jobs, 3, 16, BACKFILL_EASY, starts);
+        assert_int_equal(starts[2], 0);
+        jobs[2].estimate_s = 200; /* beside the second one from 100 on: 10 + 6 fit */
+        backfilled(jobs, 3, 16, BACKFILL_EASY, starts);
+        assert_int_equal(starts[2], 0);
+        jobs[1] = job_of(0, 100, 12, 1); /* 12 + 6 do not */
+        backfilled(jobs, 3, 16, BACKFILL_EASY, starts);
+        assert_int_equal(starts[2], 200);
+        jobs[2].estimate_s = 100;
+        backfilled(jobs, 3, 16, BACKFILL_EASY, starts);
+        assert_int_equal(starts[2], 0);
+}
+
 /* ---- failures ---- */
 
 static void job_on_a_node_that_fails_begins_anew_and_ends_later(void **state)
@@ -194,7 +247,7 @@ static void whatever_happens_every_job_ends_once_in_the_order_they_came(void **s
         int rows_failed = 0;
         (void) state;
 
-        for (uint64_t seed = 0; seed < 60; seed++) {
+        for (uint64_t seed = 0; seed < 52; seed++) {
                 char name[24];
                 struct replay_options o = plain;
                 struct replay_result r;
@@ -204,6 +257,11 @@ static void whatever_happens_every_job_ends_once_in_the_order_they_came(void **s
                 cluster_of(6, 4);
                 o.seed = seed;
                 o.policy = seed % 3 == 0 ? &policy_random : seed % 3 == 1 ? &policy_fgd : &policy_spread;
+                if (seed >= 40) {
+                        n = n < 50 ? n : 50;
+                        o.policy = NULL;
+                        o.depth = seed % 3 == 0 ? BACKFILL_FCFS : seed % 3 == 1 ? BACKFILL_EASY : BACKFILL_CONSERVATIVE;
+                }
                 o.fail_each_s = seed % 2 == 0 ? 5000 : 0;
                 (void) snprintf(name, sizeof(name), "seed %d", (int) seed);
                 if (replay_run(nodes, 6, jobs, n, &o, &r, &err) < 0)
@@ -213,8 +271,8 @@ static void whatever_happens_every_job_ends_once_in_the_order_they_came(void **s
                         work += (__int128) replay_job_milli(&jobs[i]) * jobs[i].duration_s;
                         row_check(name, r.records[i].first_start_s >= jobs[i].submit_s);
                         row_check(name, r.records[i].end_s == r.records[i].start_s + jobs[i].duration_s);
-                        row_check(name,
-                                  o.fail_each_s > 0 || i == 0 || r.records[i].start_s >= r.records[i - 1].start_s);
+                        row_check(name, o.fail_each_s > 0 || o.depth > 0 || i == 0 ||
+                                                r.records[i].start_s >= r.records[i - 1].start_s);
                 }
                 row_check(name, r.used == work + r.wasted); /* nothing is counted twice or lost */
                 row_check(name, r.stranded <= r.idle_while_waiting && r.n_buckets <= REPLAY_BUCKETS);
@@ -254,6 +312,8 @@ int main(void)
                 cmocka_unit_test(end_and_arrival_at_one_second_meet),
                 cmocka_unit_test(job_that_no_empty_cluster_has_room_for_is_set_aside_and_holds_up_nobody),
                 cmocka_unit_test(job_larger_than_a_node_is_whole_nodes_and_the_rest),
+                cmocka_unit_test(easy_and_conservative_let_the_third_pass_the_second),
+                cmocka_unit_test(estimate_that_is_too_long_keeps_a_job_from_passing),
                 cmocka_unit_test(job_on_a_node_that_fails_begins_anew_and_ends_later),
                 cmocka_unit_test(job_that_takes_longer_than_its_node_lasts_is_given_up),
                 cmocka_unit_test(whatever_happens_every_job_ends_once_in_the_order_they_came),

@@ -7,6 +7,7 @@
 #include "placement/placer.h"
 #include "programs/lessor-sim/draw.h"
 #include "programs/lessor-sim/events.h"
+#include "programs/lessor-sim/lineup.h"
 
 enum { STREAM_FAIL = 21, STREAM_CHANCE, CHECK_EACH = 1024 };
 
@@ -22,7 +23,8 @@ struct player {
         const struct replay_options *o;
         struct side now, empty; /* the empty one says what can ever be placed */
         struct replay_record *records;
-        struct placement **places; /* of those that run */
+        struct placement **places; /* of those that run, by a policy */
+        struct lineup lineup;      /* by backfill */
         uint32_t *queue;           /* jobs that wait, in the order they came: queue[first..last) */
         size_t first, last;
         struct events events;
@@ -113,7 +115,12 @@ static int arrive(struct player *p, uint32_t id, struct error *err)
                 p->ret->never++;
                 return 0;
         }
-        p->may_start |= p->first == p->last;
+        if (!p->o->policy) {
+                r = lineup_arrive(&p->lineup, id, &p->jobs[id], err);
+                if (r < 0)
+                        return r;
+        }
+        p->may_start |= p->last - p->first < (p->o->depth > 0 ? LINEUP_WINDOW : 1); /* else it is not looked at */
         p->queue[p->last++] = id;
         p->waiting++;
         p->want_milli += replay_job_milli(&p->jobs[id]);
@@ -122,10 +129,25 @@ static int arrive(struct player *p, uint32_t id, struct error *err)
         return 0;
 }
 
+/* It has its places. */
+static int begin(struct player *p, uint32_t id, struct error *err)
+{
+        struct replay_record *record = &p->records[id];
+        const struct event end = { p->now_s + p->jobs[id].duration_s, EVENT_END, id, record->restarts };
+
+        record->fate = REPLAY_RUNNING;
+        record->start_s = p->now_s;
+        if (record->first_start_s < 0)
+                record->first_start_s = p->now_s;
+        p->running++;
+        p->waiting--;
+        p->want_milli -= replay_job_milli(&p->jobs[id]);
+        return events_add(&p->events, end, err);
+}
+
 static int try_start(struct player *p, uint32_t id, bool *ret, struct error *err)
 {
         const struct replay_job *job = &p->jobs[id];
-        struct replay_record *record = &p->records[id];
         struct placement *places;
 
         *ret = false;
@@ -140,22 +162,18 @@ static int try_start(struct player *p, uint32_t id, bool *ret, struct error *err
         }
         *ret = true;
         p->places[id] = places;
-        record->fate = REPLAY_RUNNING;
-        record->start_s = p->now_s;
-        if (record->first_start_s < 0)
-                record->first_start_s = p->now_s;
-        p->running++;
-        p->waiting--;
-        p->want_milli -= replay_job_milli(job);
-        return events_add(&p->events, (struct event){ p->now_s + job->duration_s, EVENT_END, id, record->restarts },
-                          err);
+        return begin(p, id, err);
 }
 
 static void leave(struct player *p, uint32_t id)
 {
-        give_back(&p->now.cluster, &p->jobs[id], p->places[id], replay_job_parts(&p->jobs[id]));
-        free(p->places[id]);
-        p->places[id] = NULL;
+        if (p->o->policy) {
+                give_back(&p->now.cluster, &p->jobs[id], p->places[id], replay_job_parts(&p->jobs[id]));
+                free(p->places[id]);
+                p->places[id] = NULL;
+        } else {
+                lineup_leave(&p->lineup, id);
+        }
         p->running--;
         p->may_start = true;
 }
@@ -188,6 +206,8 @@ static void back_to_queue(struct player *p, uint32_t id)
 
 static bool is_on(const struct player *p, uint32_t id, uint32_t node)
 {
+        if (!p->o->policy)
+                return lineup_is_on(&p->lineup, id, node);
         for (uint32_t i = 0; i < replay_job_parts(&p->jobs[id]); i++)
                 if (p->places[id][i].node == node)
                         return true;
@@ -300,19 +320,49 @@ static int check(const struct player *p, struct error *err)
 
 /* ---- the loop ---- */
 
-static int pass(struct player *p, struct error *err)
+/* Those that started leave the queue; the rest stays in order, and closes up to its end. */
+static int pass_backfill(struct player *p, struct error *err)
+{
+        size_t kept = p->last;
+
+        if (lineup_pass(&p->lineup, p->now_s, p->queue + p->first, p->last - p->first) == 0)
+                return 0;
+        for (size_t i = p->last; i-- > p->first;) {
+                uint32_t id = p->queue[i];
+                if (!lineup_runs(&p->lineup, id)) {
+                        p->queue[--kept] = id;
+                        continue;
+                }
+                int r = begin(p, id, err);
+                if (r < 0)
+                        return r;
+        }
+        p->first = kept;
+        return 0;
+}
+
+static int pass_in_order(struct player *p, struct error *err)
 {
         bool started = true;
 
-        p->ret->passes++;
-        while (p->may_start && started && p->first < p->last) {
+        while (started && p->first < p->last) {
                 int r = try_start(p, p->queue[p->first], &started, err);
                 if (r < 0)
                         return r;
                 p->first += started;
         }
-        p->may_start = false;
         return 0;
+}
+
+static int pass(struct player *p, struct error *err)
+{
+        int r = 0;
+
+        p->ret->passes++;
+        if (p->may_start && p->first < p->last)
+                r = p->o->policy ? pass_in_order(p, err) : pass_backfill(p, err);
+        p->may_start = false;
+        return r;
 }
 
 static int happen(struct player *p, const struct event *e, struct error *err)
@@ -398,8 +448,11 @@ static int init(struct player *p, const struct node_spec *nodes, struct error *e
 
         for (size_t i = 0; r == 0 && i < p->n_jobs; i++)
                 past[i] = p->jobs[i].parts > 0 ? p->jobs[i].part : p->jobs[i].rest;
+        const struct placement_policy *policy = p->o->policy ? p->o->policy : &policy_first_fit;
         if (r == 0)
-                r = side_init(&p->now, nodes, p->n_nodes, p->o->policy, past, p->n_jobs, err);
+                r = side_init(&p->now, nodes, p->n_nodes, policy, past, p->n_jobs, err);
+        if (r == 0 && !p->o->policy)
+                r = lineup_init(&p->lineup, &p->now.cluster, p->n_jobs, p->o->depth, err);
         if (r == 0)
                 r = side_init(&p->empty, nodes, p->n_nodes, &policy_first_fit, NULL, 0, err);
         free(past);
@@ -431,6 +484,7 @@ int replay_run(const struct node_spec *nodes, size_t n_nodes, const struct repla
         free(p.places);
         free(p.queue);
         events_fini(&p.events);
+        lineup_fini(&p.lineup, n_jobs);
         side_fini(&p.now);
         side_fini(&p.empty);
         ret->records = p.records;
@@ -447,7 +501,9 @@ void replay_fini(struct replay_result *result)
 
 struct replay_job replay_job_of(const struct trace_job *job, uint32_t node_gpus)
 {
-        struct replay_job r = { .submit_s = job->submit_s, .duration_s = job->duration_s };
+        struct replay_job r = { .submit_s = job->submit_s,
+                                .duration_s = job->duration_s,
+                                .estimate_s = job->duration_s };
         uint32_t whole = job->gpus > node_gpus ? node_gpus : job->gpus, rest = job->gpus % whole;
 
         r.part = (struct task){ .gpus = (uint16_t) whole, .gpu_milli = MILLI_PER_GPU };

@@ -15,16 +15,18 @@ enum { REPLAY_BUCKETS = 240, REPLAY_HEAT_ROWS = 64, REPLAY_RESTARTS_MAX = 100 };
 
 struct replay_job {
         int64_t submit_s, duration_s;
-        struct task part; /* each of @parts */
-        struct task rest; /* and one more; of 0 GPUs and CPU: none */
+        int64_t estimate_s; /* how long it says that it will take; for backfill */
+        struct task part;   /* each of @parts */
+        struct task rest;   /* and one more; of 0 GPUs and CPU: none */
         uint32_t parts;
         uint32_t row; /* of its file, from 1 */
         bool has_rest;
 };
 
 struct replay_options {
-        const struct placement_policy *policy;
-        uint64_t seed;       /* of failures, and of policies with chance */
+        const struct placement_policy *policy; /* in the order they came; NULL: by backfill, with its own places */
+        uint32_t depth;                        /* how many that wait have a reservation: of placement/backfill.h */
+        uint64_t seed;                         /* of failures, and of policies with chance */
         int64_t fail_each_s; /* a node fails after 1 s to twice as long, each second as likely; 0: none does */
         int64_t repair_s;
 };

@@ -6,17 +6,40 @@
 #include <string.h>
 #include "base/duration.h"
 #include "base/number.h"
+#include "placement/backfill.h"
 #include "programs/lessor-sim/batch.h"
+#include "programs/lessor-sim/draw.h"
+#include "programs/lessor-sim/lineup.h"
 #include "programs/lessor-sim/report.h"
 #include "programs/lessor-sim/sim.h"
 
-enum { JOBS, TRACE, NODES, CLUSTER, POLICY, FAIL_EACH, REPAIR, SEED, THREADS, HTML, CSV, JSON, POLICIES_MAX = 16 };
+enum {
+        JOBS,
+        TRACE,
+        NODES,
+        CLUSTER,
+        POLICY,
+        ORDER,
+        ESTIMATES,
+        FAIL_EACH,
+        REPAIR,
+        SEED,
+        THREADS,
+        HTML,
+        CSV,
+        JSON,
+        WAYS_MAX = 16
+};
 const struct option replay_options[] = {
         [JOBS] = { "jobs", "FILE", "jobs: submit_s,duration_s,gpus[,vc], sorted", .words = "@files" },
         [TRACE] = { "trace", "FILE", "or tasks, with creation_time and deletion_time", .words = "@files" },
         [NODES] = { "nodes", "FILE", "on these nodes: sn,cpu_milli,memory_mib,gpu,model", .words = "@files" },
         [CLUSTER] = { "cluster", "NxG", "or on N nodes of G GPUs each: 64x8", .words = "64x8|50x8" },
         [POLICY] = { "policy", "NAME", "one to be tried; may come several times (best-fit)" },
+        [ORDER] = { "order", "NAME", "or who may pass whom: fcfs, easy, conservative, or N reservations",
+                    .words = "fcfs|easy|conservative" },
+        [ESTIMATES] = { "estimates", "KIND", "how long jobs say that they take: exact, or rough (exact)",
+                        .words = "exact|rough" },
         [FAIL_EACH] = { "fail-each", "SPAN", "each node fails about so often: 30d (never)" },
         [REPAIR] = { "repair", "SPAN", "and is back after this (4h)" },
         [SEED] = { "seed", "N", "of the failures, and of policies with chance (1)" },
@@ -46,10 +69,15 @@ struct asked {
         struct trace trace; /* its nodes */
         struct replay_job *jobs;
         size_t n_jobs;
-        const struct placement_policy *policies[POLICIES_MAX];
-        size_t n_policies;
+        struct way {
+                const char *name;
+                const struct placement_policy *policy; /* NULL: by backfill of this depth */
+                uint32_t depth;
+        } ways[WAYS_MAX];
+        size_t n_ways;
+        bool rough;
         struct replay_options options;
-        struct replay_result results[POLICIES_MAX];
+        struct replay_result results[WAYS_MAX];
         uint32_t cluster_nodes, cluster_gpus;
         unsigned threads;
         bool csv, json;
@@ -117,6 +145,7 @@ static int read_tasks(struct asked *a, struct error *err)
                 a->jobs[a->n_jobs - 1] = (struct replay_job){ .row = (uint32_t) a->n_jobs,
                                                               .submit_s = row.create_s,
                                                               .duration_s = lasts_s > 0 ? lasts_s : 1,
+                                                              .estimate_s = lasts_s > 0 ? lasts_s : 1,
                                                               .part = row.task,
                                                               .parts = 1 };
         }
@@ -126,6 +155,16 @@ static int read_tasks(struct asked *a, struct error *err)
         if (r == 0)
                 qsort(a->jobs, a->n_jobs, sizeof(*a->jobs), compare);
         return r;
+}
+
+/* People say more than they need: once, twice, five or ten times, each as often. */
+static void estimate_roughly(struct asked *a)
+{
+        static const int64_t factors[] = { 1, 2, 5, 10 };
+        struct draw d = draw_of(a->options.seed, 31);
+
+        for (size_t i = 0; i < a->n_jobs; i++)
+                a->jobs[i].estimate_s = a->jobs[i].duration_s * factors[draw_below(&d, 4)];
 }
 
 static int make_nodes(struct asked *a, struct error *err)
@@ -165,6 +204,31 @@ static bool cluster(const struct options *o, struct asked *a)
         a->cluster_nodes = (uint32_t) nodes;
         a->cluster_gpus = (uint32_t) gpus;
         return r == 0;
+}
+
+static bool order(const struct options *o, struct asked *a)
+{
+        static const struct way orders[] = { { "fcfs", NULL, BACKFILL_FCFS },
+                                             { "easy", NULL, BACKFILL_EASY },
+                                             { "conservative", NULL, BACKFILL_CONSERVATIVE } };
+
+        for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+                if (strcmp(orders[i].name, o->value) == 0) {
+                        if (a->n_ways < WAYS_MAX)
+                                a->ways[a->n_ways++] = orders[i];
+                        return true;
+                }
+        struct error err = { 0 };
+        uint64_t depth = 0;
+        if (parse_u64("--order", o->value, 1, LINEUP_WINDOW, &depth, &err) < 0) {
+                (void) verb_usage_error(o->verb,
+                                        "--order: fcfs, easy, conservative, or how many have a reservation (1 to %d)",
+                                        LINEUP_WINDOW);
+                return false;
+        }
+        if (a->n_ways < WAYS_MAX)
+                a->ways[a->n_ways++] = (struct way){ o->value, NULL, (uint32_t) depth };
+        return true;
 }
 
 static bool span(const struct options *o, int row, int64_t *ret_s)
@@ -209,8 +273,17 @@ static int parse(struct asked *a, const struct verb *verb, int argc, char **argv
                 case POLICY:
                         policy = sim_policy(&o);
                         good = policy != NULL;
-                        if (policy && a->n_policies < POLICIES_MAX)
-                                a->policies[a->n_policies++] = policy;
+                        if (policy && a->n_ways < WAYS_MAX)
+                                a->ways[a->n_ways++] = (struct way){ policy->name, policy, 0 };
+                        break;
+                case ORDER:
+                        good = order(&o, a);
+                        break;
+                case ESTIMATES:
+                        a->rough = strcmp(o.value, "rough") == 0;
+                        good = a->rough || strcmp(o.value, "exact") == 0;
+                        if (!good)
+                                (void) verb_usage_error(verb, "--estimates: exact or rough");
                         break;
                 case FAIL_EACH:
                         good = span(&o, row, &a->options.fail_each_s);
@@ -253,32 +326,33 @@ static int one_run(void *context, size_t piece, struct error *err)
         struct asked *a = context;
         struct replay_options o = a->options;
 
-        o.policy = a->policies[piece];
+        o.policy = a->ways[piece].policy;
+        o.depth = a->ways[piece].depth;
         return replay_run(a->trace.nodes, a->trace.n_nodes, a->jobs, a->n_jobs, &o, &a->results[piece], err);
 }
 
 static int print(const struct asked *a, const struct verb *verb)
 {
-        struct replayed runs[POLICIES_MAX];
+        struct replayed runs[WAYS_MAX];
 
-        for (size_t i = 0; i < a->n_policies; i++)
+        for (size_t i = 0; i < a->n_ways; i++)
                 runs[i] = (struct replayed){
-                        .policy = a->policies[i]->name, .jobs = a->jobs, .n_jobs = a->n_jobs, .result = &a->results[i]
+                        .policy = a->ways[i].name, .jobs = a->jobs, .n_jobs = a->n_jobs, .result = &a->results[i]
                 };
         struct error err = { 0 };
-        if (a->html_path && report_replay(a->html_path, runs, a->n_policies, &err) < 0)
+        if (a->html_path && report_replay(a->html_path, runs, a->n_ways, &err) < 0)
                 return sim_fail(verb, &err);
         if (a->json) {
-                json_t *all = replay_json(runs, a->n_policies);
+                json_t *all = replay_json(runs, a->n_ways);
                 int r = json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
                 (void) putchar('\n');
                 json_decref(all);
                 return r == 0 ? SIM_EXIT_OK : SIM_EXIT_BAD;
         }
         if (a->csv)
-                replay_csv(stdout, runs, a->n_policies);
+                replay_csv(stdout, runs, a->n_ways);
         else
-                replay_print(stdout, runs, a->n_policies);
+                replay_print(stdout, runs, a->n_ways);
         return SIM_EXIT_OK;
 }
 
@@ -300,18 +374,20 @@ int sim_replay_main(const struct verb *verb, int argc, char **argv)
                 return verb_usage_error(verb, "--trace needs --nodes: they say which models there are");
         if (a.csv && a.json)
                 return verb_usage_error(verb, "--csv or --json, not both");
-        if (a.n_policies == 0)
-                a.policies[a.n_policies++] = &policy_best_fit;
+        if (a.n_ways == 0)
+                a.ways[a.n_ways++] = (struct way){ policy_best_fit.name, &policy_best_fit, 0 };
         const struct batch batch = {
-                .n = a.n_policies, .threads = a.threads, .work = one_run, .context = &a, .progress = "lessor-sim replay"
+                .n = a.n_ways, .threads = a.threads, .work = one_run, .context = &a, .progress = "lessor-sim replay"
         };
         r = make_nodes(&a, &err);
         if (r == 0)
                 r = a.jobs_path ? read_jobs(&a, &err) : read_tasks(&a, &err);
+        if (r == 0 && a.rough)
+                estimate_roughly(&a);
         if (r == 0)
                 r = batch_run(&batch, &err);
         r = r < 0 ? sim_fail(verb, &err) : print(&a, verb);
-        for (size_t i = 0; i < a.n_policies; i++)
+        for (size_t i = 0; i < a.n_ways; i++)
                 replay_fini(&a.results[i]);
         free(a.jobs);
         trace_fini(&a.trace);
