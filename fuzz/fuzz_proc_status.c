@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/proc_text.h"
 #include "senses/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 assert(st.n_ns_pids <= PROC_NS_PIDS_MAX);
                 assert(st.vm_rss.known || st.vm_rss.bytes == 0);
         }
-        if (proc_parse_cgroup(data, size, path, sizeof(path)) == 0)
+        if (proc_text_cgroup(data, size, path, sizeof(path)) == 0)
                 assert(path[0] == '/' && memchr(path, '\0', sizeof(path)));
         if (proc_parse_cgroup_mount(data, size, path, root, sizeof(path)) == 0)
                 assert(memchr(path, '\0', sizeof(path)) && memchr(root, '\0', sizeof(root)));

@@ -2,6 +2,7 @@
 #include "base/proc_text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/cleanup.h"
 
@@ -21,6 +22,27 @@ bool proc_text_read(int dir, const char *name, char *buf, size_t size, size_t *r
         buf[n] = '\0';
         *ret_n = n;
         return n < size - 1;
+}
+
+int proc_text_cgroup(const void *text, size_t n, char *ret_path, size_t path_size)
+{
+        const char *line = text, *end = n > 0 ? line + n : line, *stop;
+
+        for (; line < end; line = stop < end ? stop + 1 : end) {
+                stop = memchr(line, '\n', (size_t) (end - line));
+                stop = stop ? stop : end;
+                size_t len = (size_t) (stop - line);
+                if (len < 3 || memcmp(line, "0::", 3) != 0)
+                        continue;
+                if (len == 3 || line[3] != '/' || memchr(line, '\0', len))
+                        return -EBADMSG;
+                if (len - 3 >= path_size)
+                        return -ENAMETOOLONG;
+                memcpy(ret_path, line + 3, len - 3);
+                ret_path[len - 3] = '\0';
+                return 0;
+        }
+        return -ENOENT;
 }
 
 bool proc_text_number(const char **at, uint64_t *ret)

@@ -96,17 +96,8 @@ static void read_cgroup(int dir, struct target *t)
         char text[2 * TARGET_CGROUP_SIZE];
         size_t n = 0;
 
-        if (!proc_text_read(dir, "cgroup", text, sizeof(text), &n))
-                return;
-        const char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
-        if (!line)
-                return;
-        line = strchr(line, '/');
-        size_t len = line ? strcspn(line, "\n") : 0;
-        if (len == 0 || len >= sizeof(t->cgroup))
-                return;
-        memcpy(t->cgroup, line, len);
-        t->cgroup[len] = '\0';
+        if (proc_text_read(dir, "cgroup", text, sizeof(text), &n))
+                (void) proc_text_cgroup(text, n, t->cgroup, sizeof(t->cgroup));
 }
 
 static int open_proc(uint32_t pid)

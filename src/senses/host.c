@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/proc_text.h"
 #include "senses/proc.h"
 
 enum {
@@ -324,7 +325,7 @@ uint64_t host_room_of(const struct host_limits *limits, const char *proc_root, u
         if (limits->v1_known && host_parse_cgroup_v1(text, n, path, sizeof(path)) == 0)
                 v1 = room_below(limits->v1_point, limits->v1_root, path, "memory.limit_in_bytes",
                                 "memory.usage_in_bytes");
-        if (limits->v2_known && proc_parse_cgroup(text, n, path, sizeof(path)) == 0)
+        if (limits->v2_known && proc_text_cgroup(text, n, path, sizeof(path)) == 0)
                 v2 = room_below(limits->v2_point, limits->v2_root, path, "memory.max", "memory.current");
         return v1 < v2 ? v1 : v2;
 }

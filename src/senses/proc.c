@@ -313,21 +313,7 @@ int proc_parse_status(const void *text, size_t n, struct proc_status *ret)
         return 0;
 }
 
-/* ---- cgroup, mounts, memory, boot ---- */
-
-int proc_parse_cgroup(const void *text, size_t n, char *ret_path, size_t path_size)
-{
-        struct span all = span_of(text, n), line;
-
-        while (next_line(&all, &line)) {
-                if (!skip_prefix(&line, "0::"))
-                        continue;
-                if (line.at == line.end || *line.at != '/')
-                        return -EBADMSG;
-                return copy_out(line, ret_path, path_size);
-        }
-        return -ENOENT;
-}
+/* ---- mounts, memory, boot ---- */
 
 /* mountinfo writes blank, tab, newline and backslash as \ooo. */
 static int copy_unescaped(struct span s, char *dst, size_t dst_size)

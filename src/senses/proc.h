@@ -54,8 +54,6 @@ struct proc_status {
 int proc_parse_stat(const void *text, size_t n, struct proc_stat *ret);
 /* Unknown keys pass; a key that is known and malformed is -EBADMSG. The kernel escapes newlines in Name:. */
 int proc_parse_status(const void *text, size_t n, struct proc_status *ret);
-/* The v2 line "0::/path", also where v1 hierarchies are mounted beside it. -ENAMETOOLONG when @path_size is too small. */
-int proc_parse_cgroup(const void *text, size_t n, char *ret_path, size_t path_size);
 /* First mount of type cgroup2: where it is and which part of the hierarchy it shows ("/" = all). */
 int proc_parse_cgroup_mount(const void *text, size_t n, char *ret_point, char *ret_root, size_t each_size);
 /* MemAvailable of /proc/meminfo, in bytes. */

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/mask.h"
+#include "base/proc_text.h"
 #include "senses/proc.h"
 #include "senses/script.h"
 
@@ -112,7 +113,7 @@ static void collect_cgroup(const struct process_source *src, int pid_fd, struct 
 
         if (proc_read(pid_fd, "cgroup", text, sizeof(text), &n, &cut) < 0 || cut)
                 return;
-        if (proc_parse_cgroup(text, n, p->cgroup_path, sizeof(p->cgroup_path)) < 0) {
+        if (proc_text_cgroup(text, n, p->cgroup_path, sizeof(p->cgroup_path)) < 0) {
                 p->cgroup_path[0] = '\0';
                 return;
         }

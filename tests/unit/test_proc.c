@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "senses/proc.h"
+#include "base/proc_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -185,7 +186,7 @@ static void cgroup_path_comes_from_the_unified_line(void **state)
                 char path[32] = "";
 
                 print_message("# %s\n", rows[i].name);
-                assert_int_equal(proc_parse_cgroup(rows[i].text, strlen(rows[i].text), path, sizeof(path)), rows[i].r);
+                assert_int_equal(proc_text_cgroup(rows[i].text, strlen(rows[i].text), path, sizeof(path)), rows[i].r);
                 if (rows[i].path)
                         assert_string_equal(path, rows[i].path);
         }
