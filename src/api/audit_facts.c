@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/audit_facts.h"
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "api/place.h"
 #include "api/told_json.h"
 #include "base/escape.h"
-#include "senses/script.h"
+#include "base/script.h"
 
 /* A path may have 4095 bytes, each of which may take six in JSON: so much is kept. */
 enum { TEXT_KEPT_MAX = 1024 };
@@ -30,24 +31,34 @@ static json_t *number(uint64_t n)
         return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t) n);
 }
 
+static json_t *program_object(json_t *path, bool deleted, uint64_t dev, uint64_t inode)
+{
+        return json_pack("{s:o, s:b, s:o, s:o}", "path", path, "deleted", (int) deleted, "dev", number(dev), "inode",
+                         number(inode));
+}
+
 static json_t *program(const struct eyes_process *p)
 {
-        if (!p->exe_known)
+        return p->exe_known ? program_object(text_of(p->exe_path), p->exe_deleted, p->exe_dev, p->exe_inode)
+                            : json_null();
+}
+
+static json_t *script_object(enum script_kind kind, const char *path, bool known, uint64_t dev, uint64_t inode)
+{
+        if (!script_has_name(kind))
                 return json_null();
-        return json_pack("{s:o, s:b, s:o, s:o}", "path", text_of(p->exe_path), "deleted", (int) p->exe_deleted, "dev",
-                         number(p->exe_dev), "inode", number(p->exe_inode));
+        return json_pack("{s:o, s:b, s:o, s:o}", "path", text_of(path), "is_module", (int) (kind == SCRIPT_MODULE),
+                         "dev", known ? number(dev) : json_null(), "inode", known ? number(inode) : json_null());
 }
 
 static json_t *script(const struct eyes_process *p)
 {
         char path[EYES_CMDLINE_MAX + 1];
-        enum script_kind kind = script_of_command(p->exe_path, p->cmdline, p->n_cmdline, path, sizeof(path));
 
-        if (!p->exe_known || kind == SCRIPT_NONE)
+        if (!p->exe_known)
                 return json_null();
-        return json_pack("{s:o, s:b, s:o, s:o}", "path", text_of(path), "is_module", (int) (kind == SCRIPT_MODULE),
-                         "dev", p->script_known ? number(p->script_dev) : json_null(), "inode",
-                         p->script_known ? number(p->script_inode) : json_null());
+        enum script_kind kind = script_of_command(p->exe_path, p->cmdline, p->n_cmdline, path, sizeof(path));
+        return script_object(kind, path, p->script_known, p->script_dev, p->script_inode);
 }
 
 static json_t *command(const struct eyes_process *p)
@@ -111,6 +122,68 @@ char *audit_facts_text(const struct eyes_process *told, const struct process *se
         if (text)
                 *ret_n = strlen(text);
         return text;
+}
+
+/* ---- what the hands say ---- */
+
+/* The command line of facts, as /proc has one. A word that is no UTF-8 is written as what it is made of: it names another file, or none. */
+static size_t words_of(const json_t *whole, char *buf, size_t size)
+{
+        const json_t *word;
+        size_t i, at = 0, n_words = json_array_size(json_object_get(whole, "command"));
+
+        json_array_foreach(json_object_get(whole, "command"), i, word)
+        {
+                size_t n = json_string_length(word);
+                if (n >= size - at)
+                        return at;
+                memcpy(buf + at, n > 0 ? json_string_value(word) : "", n);
+                at += n;
+                bool is_cut = i + 1 == n_words && json_is_true(json_object_get(whole, "command_cut"));
+                if (!is_cut)
+                        buf[at++] = '\0';
+        }
+        return at;
+}
+
+static enum script_kind script_of(const json_t *whole, const char *program, char *ret, size_t size)
+{
+        char words[2 * EYES_CMDLINE_MAX];
+
+        return script_of_command(program, words, words_of(whole, words, sizeof(words)), ret, size);
+}
+
+enum script_kind audit_facts_script(const char *text, size_t n, const char *program, char *ret, size_t size)
+{
+        json_t *whole = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+        enum script_kind kind = script_of(whole, program, ret, size);
+
+        json_decref(whole);
+        return kind;
+}
+
+char *audit_facts_add_program(const char *text, size_t n, const struct audit_program *seen, size_t *ret_n)
+{
+        static const char gone[] = " (deleted)"; /* so says the kernel of a file that has no name any more */
+        json_t *whole = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+        char script[EYES_CMDLINE_MAX + 1], path[TEXT_KEPT_MAX], *again = NULL;
+        size_t n_path = strlen(seen->path), n_gone = sizeof(gone) - 1;
+        bool deleted = n_path > n_gone && strcmp(seen->path + n_path - n_gone, gone) == 0;
+
+        (void) snprintf(path, sizeof(path), "%.*s", (int) (n_path - (deleted ? n_gone : 0)), seen->path);
+        if (json_is_null(json_object_get(whole, "program"))) {
+                enum script_kind kind = script_of(whole, seen->path, script, sizeof(script));
+                if ((json_object_set_new(whole, "program",
+                                         program_object(text_of(path), deleted, seen->dev, seen->inode)) |
+                     json_object_set_new(whole, "script",
+                                         script_object(kind, script, seen->script_inode != 0, seen->script_dev,
+                                                       seen->script_inode))) == 0)
+                        again = json_dumps(whole, JSON_COMPACT);
+        }
+        json_decref(whole);
+        if (again)
+                *ret_n = strlen(again);
+        return again;
 }
 
 /* ---- what an engine says ---- */

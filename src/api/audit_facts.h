@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "api/container.h"
+#include "base/script.h"
 #include "model/process.h"
 #include "wire/eyes.h"
 
@@ -27,6 +28,17 @@ struct audit_ancestor {
  */
 char *audit_facts_text(const struct eyes_process *told, const struct process *settled,
                        const struct audit_ancestor *ancestors, uint64_t started_wall_ms, size_t *ret_n);
+
+/* What the hands saw of a process that the eyes have no rights to see. */
+struct audit_program {
+        const char *path;                              /* as the kernel has it; "" = too long to be told */
+        uint64_t dev, inode, script_dev, script_inode; /* script: 0 = none, or not seen */
+};
+
+/* The same with the program and its script. NULL: no memory, or the program is known already. */
+char *audit_facts_add_program(const char *text, size_t n, const struct audit_program *seen, size_t *ret_n);
+/* What it runs by the command line in @text, as a program of that name (base/script.h). */
+enum script_kind audit_facts_script(const char *text, size_t n, const char *program, char *ret, size_t size);
 
 /* The same with what the engine says of its container: name, image, and where Compose made it, of which service. NULL: no memory,
  * or @text is not what audit_facts_text() made of somebody in a container. */

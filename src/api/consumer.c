@@ -3,7 +3,7 @@
 #include <string.h>
 #include "api/consumer.h"
 #include "base/escape.h"
-#include "senses/script.h"
+#include "base/script.h"
 
 static const char *base_name(const char *path)
 {
@@ -18,12 +18,16 @@ void consumer_of_process(const struct eyes_process *facts, char ret[NAME_MAX_BYT
 
         switch (script_of_command(name, facts->cmdline, facts->n_cmdline, script, sizeof(script))) {
         case SCRIPT_FILE:
+        case SCRIPT_OPTIONS:
                 name = base_name(script);
                 break;
         case SCRIPT_MODULE:
                 name = script;
                 break;
+        case SCRIPT_UNSEEN:
         case SCRIPT_NONE:
+        case SCRIPT_CODE:
+        case SCRIPT_KIND_N:
                 break;
         }
         text_escape(name, strlen(name), ret, NAME_MAX_BYTES);

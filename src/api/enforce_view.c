@@ -81,10 +81,10 @@ json_t *view_enforce(const struct view *v)
 
 json_t *view_approval(const struct view *v, const struct approval *a)
 {
-        return json_pack("{s:o, s:I, s:o, s:o, s:b, s:b, s:b, s:o, s:o, s:o}", "id", approval_id(a->id), "uid",
+        return json_pack("{s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "id", approval_id(a->id), "uid",
                          (json_int_t) a->uid, "user", view_text_or_null(user_names_get(v->names, a->uid)), "comm",
-                         view_text_or_null(a->comm), "script", a->script != 0, "here", a->place != 0, "lapsed",
-                         approval_has_lapsed(v->world, a), "by_user",
+                         view_text_or_null(a->comm), "runs", process_runs_name((enum process_runs) a->runs), "script",
+                         a->script != 0, "here", a->place != 0, "lapsed", approval_has_lapsed(v->world, a), "by_user",
                          view_text_or_null(user_names_get(v->names, a->by_uid)), "since", view_time(v, a->since_ms),
                          "until", view_time(v, a->until_ms));
 }

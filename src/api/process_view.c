@@ -52,12 +52,13 @@ static json_t *view_process(const struct view *v, const struct process *p)
         bool known_uid = p->uid != UINT32_MAX, detail = view_shows_detail(v, p->uid);
 
         return json_pack(
-                "{s:I, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "pid", (json_int_t) p->identity.pid,
-                "uid", view_u64_or_null(known_uid, p->uid), "user",
+                "{s:I, s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "pid",
+                (json_int_t) p->identity.pid, "uid", view_u64_or_null(known_uid, p->uid), "user",
                 view_text_or_null(known_uid ? user_names_get(v->names, p->uid) : NULL), "comm",
                 view_text_or_null(p->comm), "state", states[p->state], "lease", view_lease_id(lease ? lease->id : 0),
                 "by", attributed_by_name(lease ? (enum attributed_by) p->attributed_by : ATTRIBUTED_NOT), "guard",
-                process_guard_name((enum process_guard) p->guard), "token", view_lease_id(detail ? p->token_id : 0),
+                process_guard_name((enum process_guard) p->guard), "runs",
+                process_runs_name((enum process_runs) p->runs), "token", view_lease_id(detail ? p->token_id : 0),
                 "ancestors", detail ? ancestors(p) : json_null(), "devices", devices(v, p), "place", view_place(v, p));
 }
 

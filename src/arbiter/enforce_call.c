@@ -39,7 +39,8 @@ static struct approval *same_approval(struct world *w, const struct approval *of
 {
         for (uint32_t i = 0; i < w->n_approvals; i++) {
                 struct approval *a = &w->approvals[i];
-                if (a->uid == of->uid && a->program == of->program && a->script == of->script && a->place == of->place)
+                if (a->uid == of->uid && a->program == of->program && a->runs == of->runs && a->script == of->script &&
+                    a->command == of->command && a->place == of->place)
                         return a;
         }
         return NULL;
@@ -62,9 +63,16 @@ static void approve(struct world *w, const struct enforce_call *c, struct action
                 refuse(w, c, RULE_PLACE_UNKNOWN, 0, out);
                 return;
         }
-        const struct approval wanted = {
-                .uid = p->uid, .program = p->program, .script = p->script, .place = c->here ? p->place : 0
-        };
+        if (p->runs == RUNS_UNKNOWN && !c->here) {
+                refuse(w, c, RULE_SCRIPT_UNKNOWN, 0, out);
+                return;
+        }
+        const struct approval wanted = { .uid = p->uid,
+                                         .program = p->program,
+                                         .script = p->runs == RUNS_SCRIPT ? p->script : 0,
+                                         .command = p->runs == RUNS_COMMAND ? p->command : 0,
+                                         .place = c->here ? p->place : 0,
+                                         .runs = p->runs };
         struct approval *a = same_approval(w, &wanted);
         if (!a)
                 a = world_approval_new(w);
@@ -76,7 +84,9 @@ static void approve(struct world *w, const struct enforce_call *c, struct action
         a->by_uid = c->uid;
         a->program = wanted.program;
         a->script = wanted.script;
+        a->command = wanted.command;
         a->place = wanted.place;
+        a->runs = wanted.runs;
         a->since_ms = w->now_ms;
         a->until_ms = c->for_ms != 0 ? u64_add_sat(w->now_ms, c->for_ms) : 0;
         a->lapse_told = false;

@@ -47,9 +47,26 @@ bool approval_has_lapsed(const struct world *w, const struct approval *a)
         return a->until_ms != 0 && w->now_ms >= a->until_ms;
 }
 
+static bool covers_what_it_runs(const struct approval *a, const struct process *p)
+{
+        switch ((enum process_runs) a->runs) {
+        case RUNS_UNKNOWN:
+                return a->place != 0;
+        case RUNS_PROGRAM:
+                return p->runs == RUNS_PROGRAM;
+        case RUNS_SCRIPT:
+                return p->runs == RUNS_SCRIPT && a->script == p->script;
+        case RUNS_COMMAND:
+                return p->runs == RUNS_COMMAND && a->command == p->command;
+        case RUNS_N:
+                break;
+        }
+        return false;
+}
+
 static bool covers(const struct approval *a, const struct process *p)
 {
-        return a->uid == p->uid && a->program != 0 && a->program == p->program && a->script == p->script &&
+        return a->uid == p->uid && a->program != 0 && a->program == p->program && covers_what_it_runs(a, p) &&
                (a->place == 0 || a->place == p->place);
 }
 

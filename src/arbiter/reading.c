@@ -450,6 +450,18 @@ void reading_step(struct world *w, const struct reading *r, struct actions *out)
         park_after_reading(w, device, out);
 }
 
+/* What it was first seen to run stays, as long as its program is the same: its command line is its own, to change as it likes. */
+static void keep_what_it_runs(const struct process *known, struct process *p)
+{
+        if (p->program == 0) /* not seen this time */
+                p->program = known->program;
+        if (p->program == 0 || p->program != known->program || known->runs == RUNS_UNKNOWN)
+                return;
+        p->runs = known->runs;
+        p->script = known->script;
+        p->command = known->command;
+}
+
 void reading_process(struct world *w, const struct process *facts)
 {
         struct process *known = world_process_find(w, facts->identity);
@@ -465,10 +477,8 @@ void reading_process(struct world *w, const struct process *facts)
         process.parked_bytes = known ? known->parked_bytes : 0;
         process.attributed_by = known ? known->attributed_by : (uint8_t) ATTRIBUTED_NOT;
         process.seen_ms = known ? known->seen_ms : w->now_ms;
-        if (known && process.program == 0)
-                process.program = known->program;
-        if (known && process.script == 0)
-                process.script = known->script;
+        if (known)
+                keep_what_it_runs(known, &process);
         if (known && known->n_ancestors > process.n_ancestors) { /* it descends from them all the same: some are gone */
                 process.n_ancestors = known->n_ancestors;
                 memcpy(process.ancestors, known->ancestors, sizeof(process.ancestors));

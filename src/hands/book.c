@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/own_folder.h"
 
-enum { HEADER_SIZE = 64, LAYOUT = 3 };
+enum { HEADER_SIZE = 64, LAYOUT = 4 };
 
 /* A file of another boot or another layout begins anew. */
 struct header {

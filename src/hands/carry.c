@@ -333,6 +333,10 @@ static enum carry_said act(struct carry *c, const struct target *t, const struct
                 *ret = slow_answer(o, WARDEN_DONE, WARDEN_WHY_NONE, 0);
                 ret->program_dev = t->program.dev;
                 ret->program_inode = t->program.inode;
+                target_file(t, c->path, &ret->file_dev, &ret->file_inode);
+                (void) snprintf(c->path, sizeof(c->path), "%s", t->program_path);
+                if (target_is_dead(work->pidfd))
+                        *ret = slow_answer(o, WARDEN_BLOCKED, WARDEN_WHY_GONE, 0);
         } else if (o->verb == WARDEN_THAW) {
                 *ret = slow_thaw(work);
         } else {

@@ -27,6 +27,7 @@ struct carry {
         struct rate rate, park_rate;
         uint32_t n_refused_for_rate; /* not logged one by one */
         struct protect_list protect;
+        char path[WARDEN_PATH_SIZE]; /* of the message that is being answered, and of its answer */
 };
 
 enum carry_said { CARRY_ANSWERED, CARRY_HELD };

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/cleanup.h"
+#include "base/process_file.h"
 #include "base/proc_text.h"
 
 enum {
@@ -115,6 +116,14 @@ bool target_look(uint32_t pid, struct target *ret)
         *ret = (struct target){ .pid = pid };
         ret->seen = dir >= 0 && read_stat(dir, ret);
         return ret->seen;
+}
+
+void target_file(const struct target *t, const char *path, uint64_t *ret_dev, uint64_t *ret_inode)
+{
+        auto_close int dir = open_proc(t->pid);
+
+        if (dir >= 0)
+                (void) process_file_look(dir, path, false, ret_dev, ret_inode);
 }
 
 bool target_is_dead(int pidfd)

@@ -40,6 +40,9 @@ struct target {
 
 /* Always fills @ret; @ret_pidfd is -1 when there is nothing to hold, else the caller's to close. */
 void target_open(uint32_t pid, struct target *ret, int *ret_pidfd);
+/* Which regular file the process means by @path (base/process_file.h); untouched where there is none, or none in the kernel's memory.
+ * Whoever has the pid now: the caller holds the pidfd, and looks afterwards whether it is alive. */
+void target_file(const struct target *t, const char *path, uint64_t *ret_dev, uint64_t *ret_inode);
 /* Of a pidfd: true when the process is dead (a zombie, or reaped). */
 bool target_is_dead(int pidfd);
 /* pidfd_send_signal(2); 0 or a negative errno. The only way in which the hands send a signal. */

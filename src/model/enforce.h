@@ -68,17 +68,22 @@ enum enforce_doubt {
         DOUBT_N,
 };
 
-/* Whom it covers: this user's process that runs this file, and the same script if an interpreter runs one; with @place only in that unit
- * or container. Never by a name. */
+/*
+ * Whom it covers: this user's process that runs this file, and of an interpreter the same script, or where there is none the same command
+ * line; with @place only in that unit or container. Never by a name. All of what is recorded has to be so. RUNS_UNKNOWN is recorded
+ * only with @place: whatever that interpreter runs there.
+ */
 struct approval {
         uint64_t id; /* 1, 2, 3 …; 0 = an empty row */
         uint32_t uid;
         uint32_t by_uid; /* who said so */
         uint64_t program;
-        uint64_t script;
+        uint64_t script;   /* RUNS_SCRIPT, else 0 */
+        uint64_t command;  /* RUNS_COMMAND, else 0 */
         uint64_t place;    /* 0 = wherever it runs */
         uint64_t since_ms; /* when it was given */
         uint64_t until_ms; /* 0 = until it is taken back */
+        uint8_t runs;      /* enum process_runs */
         bool lapse_told;
         char comm[COMM_MAX]; /* what it was called then, for people only */
 };

@@ -15,6 +15,17 @@ const char *process_guard_name(enum process_guard guard)
         return NAME_OR_UNKNOWN(names, guard);
 }
 
+const char *process_runs_name(enum process_runs runs)
+{
+        static const char *const names[RUNS_N] = {
+                [RUNS_UNKNOWN] = "unknown",
+                [RUNS_PROGRAM] = "program",
+                [RUNS_SCRIPT] = "script",
+                [RUNS_COMMAND] = "command",
+        };
+        return NAME_OR_UNKNOWN(names, runs);
+}
+
 const char *process_link_name(enum process_link link)
 {
         static const char *const names[LINK_N] = {

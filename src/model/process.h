@@ -32,6 +32,15 @@ enum process_guard {
         GUARD_N,
 };
 
+/* What its program is told to run, as far as that is known. By the process's own command line, so it makes an approval narrower only. */
+enum process_runs {
+        RUNS_UNKNOWN, /* its program is an interpreter, or may be one, and what it runs could not be seen */
+        RUNS_PROGRAM, /* nothing: its program is no interpreter */
+        RUNS_SCRIPT,  /* the file @script */
+        RUNS_COMMAND, /* a module, or code on its command line, which is @command */
+        RUNS_N,
+};
+
 /* How the step from a process to its parent is known. */
 enum process_link {
         LINK_PARENT,    /* both lived, and the kernel named the one as the other's parent */
@@ -68,11 +77,13 @@ struct process {
         uint64_t parked_bytes; /* by how much it grew in host memory */
         uint64_t room_bytes;   /* what its memory cgroup can still take; UINT64_MAX = no limit, 0 = unknown */
         uint64_t program;      /* a number for the file it runs (device, inode); 0 = unknown */
-        uint64_t script;       /* the same for the script that an interpreter runs; 0 = none, or unknown */
+        uint64_t script;       /* the same for the script that an interpreter runs; 0 = not RUNS_SCRIPT */
+        uint64_t command;      /* a number for its whole command line; 0 = unknown */
         uint64_t place;        /* a number for the unit or container it runs in; 0 = none, or unknown */
         uint64_t seen_ms;      /* when the core first heard of it */
         uint64_t token_id; /* the lease that its token names: its own word, which chooses among proven ones; 0 = none */
         uint8_t guard;     /* enum process_guard: never a target */
+        uint8_t runs;      /* enum process_runs */
         uint8_t attributed_by; /* enum attributed_by, of @lease */
         uint32_t n_ancestors;
         struct identity ancestors[ANCESTORS_MAX]; /* parent first */
@@ -114,5 +125,6 @@ struct occupancy {
 
 /* Words for logs and JSON ("accounted", "display"); never NULL. */
 const char *process_guard_name(enum process_guard guard);
+const char *process_runs_name(enum process_runs runs);
 const char *process_link_name(enum process_link link);
 const char *attributed_by_name(enum attributed_by by);

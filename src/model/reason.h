@@ -153,6 +153,7 @@ enum rule {
         RULE_LIMIT_APPROVALS,
         RULE_NO_APPROVAL, /* refused: there is none of that number */
         RULE_MISSES_WORK, /* a lease of which nothing is on a device; in the blockers who of its user came later, and has no lease */
+        RULE_SCRIPT_UNKNOWN, /* refused: an interpreter, or what may be one, and what it runs cannot be seen */
         RULE_N,
 };
 
@@ -232,7 +233,7 @@ struct reason {
 /* About strangers, the mode and approvals: reason_enforce.c says what they are. */
 static inline bool rule_is_enforcement(unsigned rule)
 {
-        return rule >= RULE_WOULD_END && rule <= RULE_NO_APPROVAL;
+        return (rule >= RULE_WOULD_END && rule <= RULE_NO_APPROVAL) || rule == RULE_SCRIPT_UNKNOWN;
 }
 
 const char *rule_name(enum rule rule); /* machine form, "never-fits" */

@@ -105,6 +105,11 @@ static void say_enforcer(const struct reason *r, uint64_t now_ms, char *buf, siz
         case RULE_PROGRAM_UNKNOWN:
                 SAY("which program it runs cannot be seen from here, and by its name alone nobody is approved");
                 break;
+        case RULE_SCRIPT_UNKNOWN:
+                SAY("it is an interpreter, or may be one, and which script it runs cannot be seen: all of them would "
+                    "be "
+                    "approved");
+                break;
         case RULE_PLACE_UNKNOWN:
                 SAY("it runs in no unit or container that is known");
                 break;

@@ -135,6 +135,7 @@ static const char *const rule_names[RULE_N] = {
         [RULE_LIMIT_APPROVALS] = "limit-approvals",
         [RULE_NO_APPROVAL] = "no-approval",
         [RULE_MISSES_WORK] = "lease-misses-its-work",
+        [RULE_SCRIPT_UNKNOWN] = "script-unknown",
 };
 
 const char *rule_name(enum rule rule)

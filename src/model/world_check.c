@@ -229,6 +229,8 @@ static const char *check_process(const struct world *w, const struct process *p)
                 return "a process that was asked to end by nobody";
         if (p->kill_ms != 0 && p->term_ms == 0)
                 return "a process that was killed without a word before";
+        if ((p->script != 0) != (p->runs == RUNS_SCRIPT) || (p->runs == RUNS_COMMAND && p->command == 0))
+                return "a process that runs a script or a command, and no such is known";
         return NULL;
 }
 
@@ -380,6 +382,9 @@ static const char *check_enforce(const struct world *w)
                         wrong = "an approval that was never given";
                 else if (a->program == 0)
                         wrong = "an approval of any program";
+                else if ((a->script != 0) != (a->runs == RUNS_SCRIPT) ||
+                         (a->command != 0) != (a->runs == RUNS_COMMAND) || (a->runs == RUNS_UNKNOWN && a->place == 0))
+                        wrong = "an approval of any script";
         }
         return wrong;
 }

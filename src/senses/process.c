@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,14 @@
 #include "base/cleanup.h"
 #include "base/mask.h"
 #include "base/proc_text.h"
+#include "base/process_file.h"
+#include "base/script.h"
 #include "senses/proc.h"
-#include "senses/script.h"
 
 enum {
         ENVIRON_MAX = 1024 * 1024,   /* what lies further back is not looked at; a shell's is 4 KiB */
         MOUNTINFO_MAX = 1024 * 1024, /* thousands of container mounts are normal */
+        COMMAND_MAX = 128 * 1024,    /* of a longer one no number is known; the kernel allows megabytes */
 };
 
 #ifndef SYS_pidfd_open
@@ -130,21 +133,40 @@ static void collect_cgroup(const struct process_source *src, int pid_fd, struct 
         }
 }
 
-/* The script, where an interpreter runs one: the file, as the process's own folders have it. */
-static void collect_script(int pid_fd, struct eyes_process *p)
+/* All of its words, in a number that nobody finds other words for. */
+static void number_command(const char *words, size_t n, struct eyes_process *p)
 {
-        char path[512], name[600];
-        struct statx st;
+        uint8_t digest[SHA256_DIGEST_LENGTH];
+        SHA2_CTX sha;
 
-        if (!p->exe_known ||
-            script_of_command(p->exe_path, p->cmdline, p->n_cmdline, path, sizeof(path)) != SCRIPT_FILE)
+        SHA256Init(&sha);
+        SHA256Update(&sha, (const uint8_t *) words, n);
+        SHA256Final(digest, &sha);
+        p->command_known = true;
+        for (size_t i = 0; i < sizeof(p->command); i++)
+                p->command = p->command << 8 | digest[i];
+}
+
+/* What it was started with, and of an interpreter the file that is its script, as its own folders have it. */
+static void collect_command(int pid_fd, struct eyes_process *p)
+{
+        char path[EYES_CMDLINE_MAX];
+        size_t n = 0;
+        bool cut = false;
+
+        auto_free char *words = malloc(COMMAND_MAX);
+        if (!words || proc_read(pid_fd, "cmdline", words, COMMAND_MAX, &n, &cut) < 0)
                 return;
-        (void) snprintf(name, sizeof(name), "%s/%s", path[0] == '/' ? "root" : "cwd", path);
-        if (statx(pid_fd, name, AT_STATX_DONT_SYNC, STATX_INO | STATX_TYPE, &st) < 0 || !S_ISREG(st.stx_mode))
+        if (n > 0 && !cut)
+                number_command(words, n, p);
+        p->cmdline_cut = n > sizeof(p->cmdline);
+        p->n_cmdline = (uint32_t) (p->cmdline_cut ? sizeof(p->cmdline) : n);
+        memcpy(p->cmdline, words, p->n_cmdline);
+        if (!p->exe_known)
                 return;
-        p->script_known = true;
-        p->script_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-        p->script_inode = st.stx_ino;
+        p->script_kind = (uint8_t) script_of_command(p->exe_path, p->cmdline, p->n_cmdline, path, sizeof(path));
+        if (p->script_kind == SCRIPT_FILE)
+                p->script_known = process_file_look(pid_fd, path, true, &p->script_dev, &p->script_inode);
 }
 
 static bool token_is_wellformed(const char *token)
@@ -193,7 +215,6 @@ static void collect_facts(const struct process_source *src, int pid_fd, const st
                           struct eyes_process *p)
 {
         struct proc_status status;
-        size_t n = 0;
 
         p->pid = st->pid;
         p->start_ticks = st->start_ticks;
@@ -207,9 +228,7 @@ static void collect_facts(const struct process_source *src, int pid_fd, const st
         }
         collect_exe(pid_fd, p);
         collect_cgroup(src, pid_fd, p);
-        if (proc_read(pid_fd, "cmdline", p->cmdline, sizeof(p->cmdline), &n, &p->cmdline_cut) == 0)
-                p->n_cmdline = (uint32_t) n;
-        collect_script(pid_fd, p);
+        collect_command(pid_fd, p);
         (void) mask_arguments(p->cmdline, p->n_cmdline); /* before anybody sees it: nothing else here reads one */
         collect_token(pid_fd, p);
         collect_ancestors(src, p);

@@ -6,7 +6,7 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 133 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 27 &&
+_Static_assert(RULE_N == 134 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 27 &&
                        INPUT_KIND_N == 22 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 23 &&
                        MANAGER_KIND_N == 4 && MANAGER_VERB_N == 3 && PAUSE_WHAT_N == 3,
                "an enum that the journal keeps has changed");
@@ -19,7 +19,8 @@ _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 &
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
                        FLOORS_MAX == 5 && IDLE_CLASSES == 5,
                "an array that the journal keeps has another length");
-_Static_assert(ENFORCE_MODE_N == 3 && VERDICT_WHY_N == 15 && DOUBT_N == 6 && ENFORCE_CALL_N == 4 && GRACE_CLASS_N == 3,
+_Static_assert(ENFORCE_MODE_N == 3 && VERDICT_WHY_N == 15 && DOUBT_N == 6 && ENFORCE_CALL_N == 4 &&
+                       GRACE_CLASS_N == 3 && RUNS_N == 4,
                "an enum that the journal keeps of strangers has changed");
 
 #define IDENTITY_FIELDS(F, S)                                                                                          \
@@ -154,17 +155,19 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, SINCE, room_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, program, (4, U64, 0))                                                                              \
         F(S, SINCE, script, (4, U64, 0))                                                                               \
+        F(S, SINCE, command, (4, U64, 0))                                                                              \
         F(S, SINCE, place, (4, U64, 0))                                                                                \
         F(S, SINCE, seen_ms, (4, U64, 0))                                                                              \
         F(S, SINCE, token_id, (4, ID, 0))                                                                              \
         F(S, SINCE, guard, (4, BELOW8, GUARD_N))                                                                       \
+        F(S, SINCE, runs, (4, BELOW8, RUNS_N))                                                                         \
         F(S, SINCE, attributed_by, (4, BELOW8, ATTRIBUTED_N))                                                          \
         F(S, BELOW32, n_ancestors, ANCESTORS_MAX + 1)                                                                  \
         F(S, ROWS, ancestors, identity)                                                                                \
         F(S, SINCE, links, (4, BYTES, ANCESTORS_MAX))                                                                  \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(process, PROCESS_FIELDS, 440)
+CODEC_STRUCT(process, PROCESS_FIELDS, 448)
 
 #define OCCUPANCY_FIELDS(F, S)                                                                                         \
         F(S, STRUCT, identity, identity)                                                                               \

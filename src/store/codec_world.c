@@ -274,12 +274,14 @@ CODEC_STRUCT(plan, PLAN_FIELDS, 432)
         F(S, U32, by_uid, 0)                                                                                           \
         F(S, U64, program, 0)                                                                                          \
         F(S, U64, script, 0)                                                                                           \
+        F(S, U64, command, 0)                                                                                          \
         F(S, U64, place, 0)                                                                                            \
         F(S, U64, since_ms, 0)                                                                                         \
         F(S, U64, until_ms, 0)                                                                                         \
+        F(S, BELOW8, runs, RUNS_N)                                                                                     \
         F(S, BOOL, lapse_told, 0)                                                                                      \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(approval, APPROVAL_FIELDS, 80)
+CODEC_STRUCT(approval, APPROVAL_FIELDS, 88)
 
 #define AUDIT_FIELDS(F, S)                                                                                             \
         F(S, STRUCT, identity, identity)                                                                               \

@@ -38,10 +38,14 @@ static void approved(struct trial *t, const struct action *a)
         if (!row || i == NOBODY)
                 trial_break(t, "approved: who, or one too many");
         const struct proc *p = &t->procs[i];
+        if (p->looks_like.program != 0 && p->looks_like.runs == RUNS_UNKNOWN && !t->input.enforce.here)
+                trial_break(t, "an interpreter is approved with all of its scripts");
         *row = (struct approval_said){ .id = a->why.head_lease_id,
                                        .uid = p->uid,
                                        .program = p->looks_like.program != 0 ? p->looks_like.program : 1000,
                                        .script = p->looks_like.script,
+                                       .command = p->looks_like.command,
+                                       .runs = p->looks_like.program != 0 ? p->looks_like.runs : (uint8_t) RUNS_PROGRAM,
                                        .place = t->input.enforce.here ? p->looks_like.place : 0,
                                        .until_ms = a->why.start_ms };
         t->count.approved++;
@@ -124,7 +128,9 @@ static bool is_approved(const struct trial *t, const struct proc *p)
         for (uint32_t i = 0; i < APPROVALS_MAX; i++) {
                 const struct approval_said *a = &t->approvals[i];
                 if (a->id != 0 && a->uid == p->uid && a->program == p->looks_like.program &&
-                    a->script == p->looks_like.script && (a->place == 0 || a->place == p->looks_like.place) &&
+                    (a->runs == RUNS_UNKNOWN || (a->runs == p->looks_like.runs && a->script == p->looks_like.script &&
+                                                 (a->runs != RUNS_COMMAND || a->command == p->looks_like.command))) &&
+                    (a->place == 0 || a->place == p->looks_like.place) &&
                     (a->until_ms == 0 || t->now_ms < a->until_ms + DAY_MS))
                         return true; /* one that lapsed warns for a day */
         }

@@ -181,6 +181,8 @@ void proc_facts(const struct trial *t, uint32_t i, struct process *ret)
                                ? p->looks_like.program
                                : 1000 + (p->client == NOBODY ? 0 : t->clients[p->client].arg[ASK_CONSUMER]);
         ret->script = p->looks_like.script;
+        ret->command = p->looks_like.command;
+        ret->runs = p->looks_like.program != 0 ? p->looks_like.runs : (uint8_t) RUNS_PROGRAM;
         ret->place = p->looks_like.place;
         ret->guard = p->looks_like.guard;
         ret->n_ancestors = p->n_ancestors;

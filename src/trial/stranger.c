@@ -15,6 +15,11 @@ static void look_like_somebody(struct trial *t, struct looks_like *to, uint64_t 
         to->program = 3000 + random_below(&r, 4);
         to->script = random_one_in(&r, 3) ? 4000 + random_below(&r, 3) : 0;
         to->place = random_one_in(&r, 3) ? 5000 + random_below(&r, PLACES_SEEN_MAX / 4) : 0;
+        to->command = 6000 + to->program % 2; /* interpreters: 3002, and 3003, whose script may not be seen */
+        to->runs = to->script != 0       ? RUNS_SCRIPT
+                   : to->program == 3002 ? RUNS_COMMAND
+                   : to->program == 3003 ? RUNS_UNKNOWN
+                                         : RUNS_PROGRAM;
         to->guard = random_one_in(&r, 8) ? (uint8_t) random_between(&r, 1, GUARD_N - 1) : GUARD_NONE;
 }
 

@@ -60,8 +60,9 @@ enum record_truth { /* as the hands write it, by the process (wire/record.h) */
 
 /* What the eyes see of a process that is nobody's. */
 struct looks_like {
-        uint64_t program, script, place;
+        uint64_t program, script, command, place;
         uint8_t guard; /* enum process_guard */
+        uint8_t runs;  /* enum process_runs */
 };
 
 /* What was said of it, and done to it, while it was nobody's. */
@@ -233,8 +234,9 @@ struct book {
 struct approval_said {
         uint64_t id; /* 0 = an empty row */
         uint32_t uid;
-        uint64_t program, script, place; /* place: 0 = anywhere */
-        uint64_t until_ms;               /* 0 = for ever */
+        uint64_t program, script, command, place; /* place: 0 = anywhere */
+        uint64_t until_ms;                        /* 0 = for ever */
+        uint8_t runs;                             /* enum process_runs */
 };
 
 /* A unit or container, and how often something in it was ended. */

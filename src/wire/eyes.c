@@ -116,7 +116,9 @@ static void code_process(struct codec *c, struct eyes_process *m)
         code_require(c, "exe_known",
                      m->exe_known || (!m->exe_deleted && !m->exe_path[0] && !m->exe_dev && !m->exe_inode));
         code_bool(c, &m->kernel_thread);
+        code_enum(c, "script_kind", &m->script_kind, 0, SCRIPT_KIND_N);
         code_bool(c, &m->script_known);
+        code_require(c, "script_known", !m->script_known || m->script_kind == SCRIPT_FILE);
         code_u64(c, "script_dev", &m->script_dev, 0, m->script_known ? UINT64_MAX : 0);
         code_u64(c, "script_inode", &m->script_inode, 0, m->script_known ? UINT64_MAX : 0);
         code_bool(c, &m->cgroup_known);
@@ -125,6 +127,8 @@ static void code_process(struct codec *c, struct eyes_process *m)
         code_require(c, "cgroup_path", m->cgroup_known || !m->cgroup_path[0]);
         code_bool(c, &m->cgroup_id_known);
         code_u64(c, "cgroup_id", &m->cgroup_id, 0, m->cgroup_id_known ? UINT64_MAX : 0);
+        code_bool(c, &m->command_known);
+        code_u64(c, "command", &m->command, 0, m->command_known ? UINT64_MAX : 0);
         code_bool(c, &m->cmdline_cut);
         code_u32(c, "n_cmdline", &m->n_cmdline, 0, EYES_CMDLINE_MAX);
         if (c->writing)

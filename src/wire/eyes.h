@@ -39,6 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "base/script.h"
 
 enum { EYES_VERSION = 2 }; /* raised with each change of a message that a released version speaks */
 
@@ -252,13 +253,16 @@ struct eyes_process {
         uint64_t exe_dev;
         uint64_t exe_inode;
         bool kernel_thread;
-        bool script_known; /* an interpreter, and the file that its command line names as the script */
+        uint8_t script_kind; /* enum script_kind, by its program and command line; SCRIPT_UNSEEN where the program is not known */
+        bool script_known; /* SCRIPT_FILE, and there is such a file */
         uint64_t script_dev;
         uint64_t script_inode;
         bool cgroup_known;
         char cgroup_path[EYES_PATH_SIZE]; /* the v2 line, "/user.slice/…" */
         bool cgroup_id_known;
         uint64_t cgroup_id; /* inode of the cgroup's directory */
+        bool command_known; /* else there is none, or it is too long */
+        uint64_t command;   /* a number for the whole of it, before anything was made unreadable: of its SHA-256 */
         bool cmdline_cut;
         uint32_t n_cmdline;             /* 0: none (kernel thread, zombie) or not readable */
         char cmdline[EYES_CMDLINE_MAX]; /* NULs kept, not terminated */

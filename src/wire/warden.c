@@ -62,6 +62,16 @@ static void code_answer(struct codec *c, struct warden_answer *m)
         code_u32(c, "duration_ms", &m->duration_ms, 0, UINT32_MAX);
         code_u64(c, "program_dev", &m->program_dev, 0, m->result == WARDEN_DONE ? UINT64_MAX : 0);
         code_u64(c, "program_inode", &m->program_inode, 0, m->result == WARDEN_DONE ? UINT64_MAX : 0);
+        code_u64(c, "file_dev", &m->file_dev, 0, m->program_dev != 0 ? UINT64_MAX : 0);
+        code_u64(c, "file_inode", &m->file_inode, 0, m->program_dev != 0 ? UINT64_MAX : 0);
+}
+
+static void code_path(struct codec *c, struct warden_message *msg, bool has_one)
+{
+        if (has_one)
+                code_text(c, "path", msg->path, sizeof(msg->path), true);
+        else
+                code_require(c, "path", msg->path[0] == '\0');
 }
 
 static void code_message(struct codec *c, struct warden_message *msg)
@@ -72,9 +82,11 @@ static void code_message(struct codec *c, struct warden_message *msg)
                 return;
         case WARDEN_ORDER:
                 code_order(c, &msg->order);
+                code_path(c, msg, msg->order.verb == WARDEN_LOOK);
                 return;
         case WARDEN_OUTCOME:
                 code_answer(c, &msg->outcome);
+                code_path(c, msg, msg->outcome.program_dev != 0);
                 return;
         case WARDEN_SETTLED:
         case WARDEN_HELD:

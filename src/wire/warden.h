@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The messages between the daemon ("brain") and lessor-warden ("hands", design 3.2), over one SOCK_SEQPACKET socket: one
- * message per datagram, each kind of one fixed size, no text but the program's version in HELLO.
+ * message per datagram, each kind of one fixed size but for a LOOK and its answer, which end with a path; no other text but the
+ * program's version in HELLO.
  *
  *   both ways       HELLO    first message of each side, once, sent without waiting for the other's. Its layout never changes,
  *                            so that two versions can name each other; then the hands hang up
@@ -19,8 +20,10 @@
  *    it was carried out is not known.
  *  - An ORDER is answered by one OUTCOME, sooner or later. With `kept` set it comes again after each HELLO until SETTLED;
  *    the others are said once. The same order id twice while the first is held is answered by HELD.
- *  - LOOK asks for what only the hands may see: which program another user's process runs. It goes by that user and the identity, and
- *    counts with the steps of parking.
+ *  - LOOK asks for what only the hands may see: which program another user's process runs, and, with a path, which regular file that
+ *    process means by it. It goes by that user and the identity, and counts with the steps of parking. The answer has the program's
+ *    path. The hands do not read command lines (what lies behind one can be made to never answer), and look for the file in what the
+ *    kernel has in memory alone.
  *  - The hands check every order themselves (hands/policy.h); BLOCKED means that nothing was done, FAILED that something
  *    was tried. `why` is for programs, warden_why_words() for people.
  *  - Anything malformed, unknown or out of place ends the connection; nothing of it is done.
@@ -50,7 +53,8 @@
 
 enum {
         WARDEN_VERSION = 3,
-        WARDEN_MESSAGE_MAX = 128,
+        WARDEN_MESSAGE_MAX = 768,
+        WARDEN_PATH_SIZE = 512,   /* with its NUL */
         WARDEN_PROGRAM_SIZE = 32, /* "0.1.0", with its NUL */
         WARDEN_UUID_SIZE = 16,    /* of a device, binary: "GPU-1234…" is 0x12 0x34 … */
         WARDEN_DEADLINE_MOST_MS = 3600000,
@@ -84,7 +88,7 @@ enum warden_verb {
         WARDEN_CONT,   /* SIGCONT. Of who is stopped */
         WARDEN_HOLD,   /* LOCK, to stay so with its memory where it is */
         /* to here */
-        WARDEN_LOOK, /* which file it runs; answered at once, and nothing is done to it */
+        WARDEN_LOOK, /* which file it runs, and which it means by a path; answered at once, and nothing is done to it */
         WARDEN_VERB_N,
 };
 
@@ -197,6 +201,7 @@ struct warden_answer {
         uint32_t duration_ms; /* of the driver's call; saturates */
         /* DONE of LOOK, else 0: the file that it runs; dev alone where its inode is not known */
         uint64_t program_dev, program_inode;
+        uint64_t file_dev, file_inode; /* of the path that was asked about; 0 = none, or not seen */
 };
 
 struct warden_state {
@@ -215,6 +220,9 @@ struct warden_message {
                 uint64_t order_id; /* SETTLED, HELD; not 0 */
                 uint64_t nonce;    /* PING; not 0 */
         };
+        /* LOOK: what the process calls a file, "" = nothing is asked. Its answer: what the link to its program says, "" = longer. Any
+         * bytes; "" for all other messages. */
+        char path[WARDEN_PATH_SIZE];
 };
 
 int warden_encode(const struct warden_message *msg, void *buf, size_t buf_size, size_t *ret_n, struct error *err);

@@ -52,6 +52,16 @@ def until(what, fact, patience_s=PATIENCE_S):
         time.sleep(0.005)
 
 
+def follow(path):
+    """As whoever uses that link does, until the kernel need not write down that it was: that is what it cannot do from memory alone."""
+    def followed():
+        os.stat(path)
+        st = os.lstat(path)
+        return st.st_atime_ns > st.st_ctime_ns
+    if not os.statvfs(path).f_flag & os.ST_NOATIME:
+        until("it was used after it was made", followed)
+
+
 # ---- processes ----
 
 def stat_fields(pid):
@@ -140,11 +150,12 @@ class Target:
 # ---- the warden ----
 
 class Outcome:
-    def __init__(self, order_id, result, why, error, kept, code, host_bytes, duration_ms, program_dev, program_inode):
+    def __init__(self, order_id, result, why, error, kept, code, host_bytes, duration_ms, program_dev, program_inode,
+                 file_dev, file_inode, path):  # fmt: skip
         self.order_id, self.result, self.why = order_id, RESULTS[result], WHYS[why]
         self.error, self.kept = error, bool(kept)
         self.code, self.host_bytes, self.duration_ms = code, host_bytes, duration_ms
-        self.program = (program_dev, program_inode)
+        self.program, self.file, self.path = (program_dev, program_inode), (file_dev, file_inode), path
 
     def __repr__(self):
         return f"{self.order_id}: {self.result} {self.why} errno={self.error} kept={self.kept} code={self.code}"
@@ -158,7 +169,13 @@ def decode(data):
         return kind, (version, body.rstrip(b"\0").decode())
     assert version == VERSION
     if kind == OUTCOME:
-        return kind, Outcome(*struct.unpack("<QIIIBIQIQQ", body))
+        fixed, path = struct.unpack_from("<QIIIBIQIQQQQ", body), body[struct.calcsize("<QIIIBIQIQQQQ"):]
+        if fixed[8]:  # of a look: the path of the program follows
+            assert len(path) == 4 + struct.unpack_from("<I", path)[0]
+            path = path[4:]
+        else:
+            assert not path
+        return kind, Outcome(*fixed, path)
     if kind == HELD:
         return kind, struct.unpack("<Q", body)[0]
     assert kind == STATE, kind
@@ -207,14 +224,15 @@ class Brain:
         return self
 
     def order(self, verb, pid, sig=0, start=None, inode=0, owner=None, cgroup=0, order_id=None, uuid=bytes(16), lease=0,
-              size=0, used_at_most=0, deadline_ms=0, flags=0):  # fmt: skip
+              size=0, used_at_most=0, deadline_ms=0, flags=0, path=b""):  # fmt: skip
         if order_id is None:
             order_id = Brain.next_order
             Brain.next_order += 1
         start = start_ticks(pid) if start is None else start
         owner = os.geteuid() if owner is None else owner
         self.say(ORDER, struct.pack("<QIIIQQIQI16sQQQII", order_id, verb, sig, pid, start, inode, owner, cgroup, 7, uuid, lease,
-                                    size, used_at_most, deadline_ms, flags))  # fmt: skip
+                                    size, used_at_most, deadline_ms, flags)
+                 + (struct.pack("<I", len(path)) + path if verb == LOOK else b""))  # fmt: skip
         return order_id
 
     def flood(self, n, *order, **rest):

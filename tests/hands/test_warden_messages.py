@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from brain import (ALICE, BOB, HELLO, LOCK, LOOK, ORDER, OUTCOME, PING, SETTLED, SIGNAL, VERSION, WARDEN, Brain, SystemWarden, needs_root,
+from brain import (ALICE, BOB, HELLO, LOCK, LOOK, ORDER, OUTCOME, PING, SETTLED, SIGNAL, VERSION, WARDEN, Brain, SystemWarden, follow, needs_root,
                    start_ticks, until)  # fmt: skip
 
 
@@ -216,11 +216,72 @@ def test_look_tells_which_file_another_users_process_runs_and_asks_no_leave_for_
     st = os.stat(exe)
     seen = brain.outcome(brain.order(LOOK, child.pid, owner=ALICE))
     assert (seen.result, seen.program, seen.kept) == ("done", (st.st_dev, st.st_ino), False)
+    assert (seen.path, seen.file) == (os.readlink(exe).encode(), (0, 0))
     for why, rest in (("other_owner", {"owner": BOB}), ("recycled", {"owner": ALICE, "start": 1})):
         seen = brain.outcome(brain.order(LOOK, child.pid, **rest))
-        assert (seen.result, seen.why, seen.program) == ("blocked", why, (0, 0))
+        assert (seen.result, seen.why, seen.program, seen.path) == ("blocked", why, (0, 0), b"")
     assert brain.ask(LOOK, 1, owner=0) == ("blocked", "protected_init")
     assert brain.signal(child.pid, owner=ALICE) == ("blocked", "uid_not_allowed") and child.poll() is None
+
+
+def private_home(things):
+    """A folder that only ALICE may look into, with a.py in it, and a process of hers that works there."""
+    home = os.path.join(things.folder, "home")
+    os.mkdir(home, 0o700)
+    with open(os.path.join(home, "a.py"), "w") as f:
+        f.write("print()\n")
+    os.symlink("a.py", os.path.join(home, "link.py"))
+    os.symlink(os.path.join(home, "a.py"), os.path.join(home, "whole.py"))
+    os.symlink("/proc/self/fd/0", os.path.join(home, "fd.py"))
+    os.mkfifo(os.path.join(home, "fifo.py"))
+    os.chown(home, ALICE, ALICE)
+    child = subprocess.Popen(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "sleep", "1000"], cwd=home)
+    things.keep(child.wait)
+    things.keep(child.kill)
+    until("it runs", lambda: os.path.basename(os.readlink(f"/proc/{child.pid}/exe")) == "sleep")
+    return home, child
+
+
+def file_of(brain, child, path):
+    seen = brain.outcome(brain.order(LOOK, child.pid, owner=ALICE, path=path.encode()))
+    assert seen.result == "done" and seen.program != (0, 0), seen
+    return seen.file
+
+
+@needs_root
+def test_look_tells_which_file_another_users_process_means_by_a_path(things):
+    brain = things.system("signal_uids =\n").brain.greet()
+    home, child = private_home(things)
+    for name in ("link.py", "whole.py"):
+        follow(os.path.join(home, name))
+    st = os.stat(os.path.join(home, "a.py"))
+    for path in ("a.py", "./a.py", "../home/a.py", "link.py", "whole.py", os.path.join(home, "a.py"), os.path.join(home, "x", "..", "link.py")):
+        expected = (0, 0) if "/x/" in path else (st.st_dev, st.st_ino)
+        assert file_of(brain, child, path) == expected, path
+    for path in ("", "none.py", ".", "fifo.py", "fd.py", "/proc/self/exe", f"/proc/{child.pid}/exe", "/dev/null", "a.py/", "/" + 500 * "x"):
+        assert file_of(brain, child, path) == (0, 0), path
+    assert brain.ping() and child.poll() is None
+
+
+@needs_root
+def test_look_for_a_file_is_made_where_the_process_is(things):
+    """In a container the same name is another file, and an absolute link in it leads to what is there."""
+    brain = things.system("signal_uids =\n").brain.greet()
+    home, other = os.path.join(things.folder, "app"), os.path.join(things.folder, "other")
+    for folder in (home, other):
+        os.mkdir(folder)
+        with open(os.path.join(folder, "a.py"), "w") as f:
+            f.write("print()\n")
+        os.symlink(os.path.join(home, "a.py"), os.path.join(folder, "whole.py"))
+    child = subprocess.Popen(["unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && cd "$2" && exec setpriv "--reuid=$3" "--regid=$3" --clear-groups sleep 1000',
+                              "sh", other, home, str(ALICE)])
+    things.keep(child.wait)
+    things.keep(child.kill)
+    until("it runs", lambda: os.path.basename(os.readlink(f"/proc/{child.pid}/exe")) == "sleep")
+    st = os.stat(os.path.join(other, "a.py"))
+    follow(f"/proc/{child.pid}/root{home}/whole.py")
+    for path in ("a.py", os.path.join(home, "a.py"), "whole.py"):
+        assert file_of(brain, child, path) == (st.st_dev, st.st_ino), path
 
 
 # ---- its file ----

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from brain import ALICE, until
+from brain import ALICE, LOOK, until
 from userfs import UserFs, needs_fuse
 
 
@@ -31,6 +31,19 @@ def test_f50_program_in_a_file_system_that_only_its_user_may_see_is_no_protected
     brain = things.system(f"signal_uids = {ALICE}\n").brain.greet()
     assert brain.signal(child.pid, owner=ALICE) == ("done", "none")
     assert child.wait(60) == -signal.SIGTERM
+
+
+@needs_fuse
+def test_look_for_a_file_on_a_server_that_went_away_is_answered(things):
+    """Its user's script lies there; whoever waits for it waits for ever."""
+    fs, child = run_from(things, allow_other=True)
+    brain = things.system(f"signal_uids = {ALICE}\n").brain.greet()
+    fs.stop_answering()
+    folder = os.path.dirname(fs.program)
+    for path in (os.path.join(folder, "a.py"), os.path.join(folder, "deep", "a.py")):
+        seen = brain.outcome(brain.order(LOOK, child.pid, owner=ALICE, path=path.encode()))
+        assert (seen.result, seen.file) == ("done", (0, 0)) and seen.program != (0, 0), (path, seen)
+    assert brain.ping()
 
 
 @needs_fuse

@@ -102,10 +102,12 @@ static void some_process(struct process *p, uint32_t seed)
         p->room_bytes = UINT64_MAX;
         p->program = 105 + seed;
         p->script = 106;
+        p->command = 109;
         p->place = UINT64_MAX - seed;
         p->seen_ms = 107;
         p->token_id = 108;
         p->guard = (uint8_t) (seed % GUARD_N);
+        p->runs = RUNS_SCRIPT;
         p->attributed_by = (uint8_t) (seed % ATTRIBUTED_N);
         p->n_ancestors = 3;
         for (uint32_t i = 0; i < 3; i++) {
@@ -345,10 +347,12 @@ static void fill_approval(struct approval *a, uint32_t seed)
                                 .uid = 1000 + seed,
                                 .by_uid = 711,
                                 .program = UINT64_MAX - seed,
-                                .script = 712,
+                                .script = seed % 2 ? 712 : 0,
+                                .command = seed % 2 ? 0 : 716,
                                 .place = 713,
                                 .since_ms = 714,
                                 .until_ms = 715,
+                                .runs = seed % 2 ? RUNS_SCRIPT : RUNS_COMMAND,
                                 .lapse_told = seed % 2,
                                 .comm = "python3" };
 }

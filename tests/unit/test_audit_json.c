@@ -105,6 +105,71 @@ static void engine_adds_the_name_image_and_service_of_a_container(void **state)
         free(p);
 }
 
+/* Another user's program: the eyes have no rights to see it. */
+static void hands_add_the_program_and_its_script(void **state)
+{
+        const struct audit_program seen = { "/usr/bin/python3.11 (deleted)", 8, 77, 9, 78 },
+                                   longer = { "", 8, 77, 0, 0 };
+        const struct process settled = { 0 };
+        struct eyes_process *p = told_new();
+        size_t n = 0, n_more = 0;
+        char path[64];
+
+        (void) state;
+        char *known = audit_facts_text(p, &settled, ancestors, 0, &n);
+        assert_null(audit_facts_add_program(known, n, &seen, &n_more));
+        free(known);
+        p->exe_known = false;
+        p->exe_path[0] = '\0';
+        char *text = audit_facts_text(p, &settled, ancestors, 0, &n);
+        assert_int_equal(audit_facts_script(text, n, "/usr/bin/python3.11", path, sizeof(path)), SCRIPT_FILE);
+        assert_string_equal(path, "train.py");
+        assert_int_equal(audit_facts_script(text, n, "/opt/x/bench", path, sizeof(path)), SCRIPT_FILE);
+        assert_int_equal(audit_facts_script(text, n, "", path, sizeof(path)), SCRIPT_UNSEEN);
+        assert_int_equal(audit_facts_script("no JSON", 7, "python3", path, sizeof(path)), SCRIPT_UNSEEN);
+        char *more = audit_facts_add_program(text, n, &seen, &n_more);
+        assert_non_null(more);
+        json_t *json = json_loadb(more, n_more, JSON_REJECT_DUPLICATES, NULL);
+        assert_string_equal(text_at(json, "program", "path"), "/usr/bin/python3.11");
+        assert_true(json_is_true(json_object_get(json_object_get(json, "program"), "deleted")));
+        assert_string_equal(text_at(json, "script", "path"), "train.py");
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "script"), "inode")), 78);
+        json_decref(json);
+        free(more);
+        more = audit_facts_add_program(text, n, &longer, &n_more);
+        json = json_loadb(more, n_more, JSON_REJECT_DUPLICATES, NULL);
+        assert_true(json_is_null(json_object_get(json_object_get(json, "program"), "path")));
+        assert_true(json_is_null(json_object_get(json, "script")));
+        json_decref(json);
+        free(more);
+        free(text);
+        assert_null(audit_facts_add_program("no JSON", 7, &seen, &n_more));
+        free(p);
+}
+
+/* Only what is whole names a file: the last word of a command line that is cut may go on. */
+static void script_of_a_command_line_that_is_cut_is_not_seen(void **state)
+{
+        const struct process settled = { 0 };
+        struct eyes_process *p = told_new();
+        size_t n = 0;
+        char path[64];
+
+        (void) state;
+        p->exe_known = false;
+        p->exe_path[0] = '\0';
+        p->cmdline_cut = true;
+        words(p, "python3\0-u\0train.py", 19);
+        char *text = audit_facts_text(p, &settled, ancestors, 0, &n);
+        assert_int_equal(audit_facts_script(text, n, "python3", path, sizeof(path)), SCRIPT_UNSEEN);
+        free(text);
+        words(p, "python3\0train.py\0--x", 20);
+        text = audit_facts_text(p, &settled, ancestors, 0, &n);
+        assert_int_equal(audit_facts_script(text, n, "python3", path, sizeof(path)), SCRIPT_FILE);
+        free(text);
+        free(p);
+}
+
 static void what_is_not_known_is_null(void **state)
 {
         struct eyes_process *p = calloc(1, sizeof(*p));
@@ -271,6 +336,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(facts_have_program_script_words_place_and_parents),
                 cmocka_unit_test(engine_adds_the_name_image_and_service_of_a_container),
+                cmocka_unit_test(hands_add_the_program_and_its_script),
+                cmocka_unit_test(script_of_a_command_line_that_is_cut_is_not_seen),
                 cmocka_unit_test(what_is_not_known_is_null),
                 cmocka_unit_test(F57_longest_and_strangest_names_fit_and_are_text),
                 cmocka_unit_test(others_see_who_and_since_when_and_no_facts),

@@ -11,6 +11,9 @@
 #define COMPUTE (ROW_USED_KNOWN | ROW_COMPUTE)
 enum { STAY_S = 30, NOTICE_S = 60, GRACE_S = 300, GIVE_UP_S = 60, PYTHON = 0x1234, TRAIN_PY = 0x77, NGINX = 0x4321 };
 
+#define SCRIPT(number) .program = PYTHON, .script = (number), .runs = RUNS_SCRIPT
+#define COMMAND(number) .program = PYTHON, .command = (number), .runs = RUNS_COMMAND
+
 /* What the hands do with an order; the ordinary: it is done. */
 struct hands {
         enum outcome outcome;
@@ -78,7 +81,7 @@ static uint32_t stranger_with(struct scene *s, struct process facts, uint64_t by
         return pid;
 }
 
-static const struct process trainer = { .uid = ALICE, .program = PYTHON, .script = TRAIN_PY, .comm = "python3" };
+static const struct process trainer = { .uid = ALICE, SCRIPT(TRAIN_PY), .comm = "python3" };
 
 static uint32_t stranger(struct scene *s)
 {
@@ -180,8 +183,8 @@ static void grace_that_a_person_set_for_scripts_or_places_counts(void **state)
                 uint64_t grace_s;
         } rows[] = {
                 { "a program", { .uid = ALICE, .program = NGINX }, 100 },
-                { "a script", { .uid = ALICE, .program = PYTHON, .script = TRAIN_PY }, 200 },
-                { "a unit's script", { .uid = ALICE, .program = PYTHON, .script = TRAIN_PY, .place = 9 }, 400 },
+                { "a script", { .uid = ALICE, SCRIPT(TRAIN_PY) }, 200 },
+                { "a unit's script", { .uid = ALICE, SCRIPT(TRAIN_PY), .place = 9 }, 400 },
         };
         for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
                 struct scene s;
@@ -672,33 +675,138 @@ static void what_its_unit_starts_again_is_left_also_where_it_was_missing_once(vo
 
 /* ---- approvals ---- */
 
+/* Approves who looks like @first, lets him end, and sees whether who looks like @then is left alone. */
+static bool is_spared_after(struct process first, bool here, struct process then)
+{
+        struct scene s;
+
+        begin(&s);
+        uint32_t pid = stranger_with(&s, first, GiB(5));
+        call(&s,
+             (struct enforce_call){
+                     .is_admin = true, .what = ENFORCE_CALL_APPROVE, .here = here, .process = { pid, 7000 + pid } });
+        assert_rule(s.answer, RULE_APPROVED);
+        scene_process_ends(&s, pid);
+        mode(&s, ENFORCE_ENFORCE);
+        (void) stranger_with(&s, then, GiB(5));
+        tick_to(&s, 200);
+        uint32_t n = n_sent(&s, 0, 0);
+        assert_in_range(n, 0, 1);
+        scene_end(&s);
+        return n == 0;
+}
+
 static void approval_covers_that_users_program_and_script_and_no_name(void **state)
+{
+        (void) state;
+        static const struct process train = { .uid = ALICE, SCRIPT(TRAIN_PY), .comm = "python3" },
+                                    code = { .uid = ALICE, COMMAND(0x55), .comm = "python3" },
+                                    nginx = { .uid = ALICE, .program = NGINX, .runs = RUNS_PROGRAM, .comm = "nginx" };
+        static const struct {
+                const char *name;
+                const struct process *approved;
+                struct process facts;
+                bool spared;
+        } rows[] = {
+                { "the same again", &train, { .uid = ALICE, SCRIPT(TRAIN_PY), .place = 3 }, true },
+                { "another name", &train, { .uid = ALICE, SCRIPT(TRAIN_PY), .comm = "x" }, true },
+                { "another command line", &train, { .uid = ALICE, SCRIPT(TRAIN_PY), .command = 9 }, true },
+                { "somebody else's", &train, { .uid = BOB, SCRIPT(TRAIN_PY), .comm = "python3" }, false },
+                { "another script", &train, { .uid = ALICE, SCRIPT(0x78), .comm = "python3" }, false },
+                { "a script that was not seen", &train, { .uid = ALICE, .program = PYTHON }, false },
+                { "code instead", &train, { .uid = ALICE, COMMAND(0x55) }, false },
+                { "taken for no interpreter",
+                  &train,
+                  { .uid = ALICE, .program = PYTHON, .runs = RUNS_PROGRAM },
+                  false },
+                { "the same name", &train, { .uid = ALICE, .program = NGINX, .runs = RUNS_PROGRAM }, false },
+                { "that script by another program",
+                  &train,
+                  { .uid = ALICE, .program = NGINX, .script = TRAIN_PY, .runs = RUNS_SCRIPT },
+                  false },
+                { "the same code", &code, { .uid = ALICE, COMMAND(0x55) }, true },
+                { "other code", &code, { .uid = ALICE, COMMAND(0x56) }, false },
+                { "a script instead", &code, { .uid = ALICE, SCRIPT(TRAIN_PY), .command = 0x55 }, false },
+                { "code that was not seen", &code, { .uid = ALICE, .program = PYTHON, .command = 0x55 }, false },
+                { "a program, whatever it is told",
+                  &nginx,
+                  { .uid = ALICE, .program = NGINX, .command = 9, .runs = RUNS_PROGRAM },
+                  true },
+                { "a program, given a script",
+                  &nginx,
+                  { .uid = ALICE, .program = NGINX, .script = TRAIN_PY, .runs = RUNS_SCRIPT },
+                  false },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                print_message("# %s\n", rows[i].name);
+                assert_int_equal(is_spared_after(*rows[i].approved, false, rows[i].facts), rows[i].spared);
+        }
+}
+
+static void script_that_cannot_be_seen_is_approved_in_its_place_alone(void **state)
+{
+        (void) state;
+        static const struct process hidden = { .uid = ALICE, .program = PYTHON, .place = 5 };
+        struct scene s;
+        begin(&s);
+        uint32_t pid = stranger_with(&s, hidden, GiB(5));
+        struct enforce_call c = { .is_admin = true, .what = ENFORCE_CALL_APPROVE, .process = { pid, 7000 + pid } };
+        call(&s, c);
+        assert_rule(s.answer, RULE_SCRIPT_UNKNOWN);
+        assert_int_equal(s.world->n_approvals, 0);
+        c.here = true;
+        call(&s, c);
+        assert_rule(s.answer, RULE_APPROVED);
+        scene_end(&s);
+        assert_true(is_spared_after(hidden, true, hidden));
+        assert_true(is_spared_after(hidden, true, (struct process){ .uid = ALICE, SCRIPT(TRAIN_PY), .place = 5 }));
+        assert_false(is_spared_after(hidden, true, (struct process){ .uid = ALICE, .program = PYTHON, .place = 6 }));
+        assert_false(is_spared_after(hidden, true, (struct process){ .uid = ALICE, SCRIPT(TRAIN_PY) }));
+}
+
+/* A command line is its process's own, to change as it likes. */
+static void script_that_a_process_names_later_is_not_believed(void **state)
 {
         (void) state;
         static const struct {
                 const char *name;
-                struct process facts;
+                struct process first, then;
                 bool spared;
         } rows[] = {
-                { "the same again", { .uid = ALICE, .program = PYTHON, .script = TRAIN_PY, .place = 3 }, true },
-                { "another name", { .uid = ALICE, .program = PYTHON, .script = TRAIN_PY, .comm = "x" }, true },
-                { "somebody else's", { .uid = BOB, .program = PYTHON, .script = TRAIN_PY, .comm = "python3" }, false },
-                { "another script", { .uid = ALICE, .program = PYTHON, .script = 0x78, .comm = "python3" }, false },
-                { "no script", { .uid = ALICE, .program = PYTHON, .comm = "python3" }, false },
-                { "the same name", { .uid = ALICE, .program = NGINX, .comm = "python3" }, false },
+                { "it names the approved one",
+                  { .uid = ALICE, SCRIPT(0x78) },
+                  { .uid = ALICE, SCRIPT(TRAIN_PY) },
+                  false },
+                { "the approved one names another",
+                  { .uid = ALICE, SCRIPT(TRAIN_PY) },
+                  { .uid = ALICE, SCRIPT(0x78) },
+                  true },
+                { "the approved one names none",
+                  { .uid = ALICE, SCRIPT(TRAIN_PY) },
+                  { .uid = ALICE, .program = PYTHON },
+                  true },
+                { "its title, and who it is unseen", { .uid = ALICE, SCRIPT(TRAIN_PY) }, { .uid = ALICE }, true },
+                { "seen late", { .uid = ALICE, .program = PYTHON }, { .uid = ALICE, SCRIPT(TRAIN_PY) }, true },
+                { "another program with that script",
+                  { .uid = ALICE, SCRIPT(TRAIN_PY) },
+                  { .uid = ALICE, .program = NGINX, .runs = RUNS_UNKNOWN },
+                  false },
         };
         for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
                 struct scene s;
                 print_message("# %s\n", rows[i].name);
                 begin(&s);
-                uint32_t pid = stranger(&s);
-                call(&s, (struct enforce_call){
-                                 .is_admin = true, .what = ENFORCE_CALL_APPROVE, .process = { pid, 7000 + pid } });
+                uint32_t approved = stranger(&s);
+                call(&s, (struct enforce_call){ .is_admin = true,
+                                                .what = ENFORCE_CALL_APPROVE,
+                                                .process = { approved, 7000 + approved } });
                 assert_rule(s.answer, RULE_APPROVED);
-                scene_process_ends(&s, pid);
+                scene_process_ends(&s, approved);
+                uint32_t pid = stranger_with(&s, rows[i].first, GiB(5));
+                scene_restart(&s, (struct restart_facts){ 0 });
+                say_process(&s, pid, rows[i].then);
                 mode(&s, ENFORCE_ENFORCE);
-                (void) stranger_with(&s, rows[i].facts, GiB(5));
-                tick_to(&s, 200);
+                tick_to(&s, 300);
                 assert_int_equal(n_sent(&s, 0, 0), rows[i].spared ? 0 : 1);
                 scene_end(&s);
         }
@@ -755,6 +863,7 @@ static void calls_that_are_refused_say_why_and_change_nothing(void **state)
         struct scene s;
         begin(&s);
         uint32_t hidden = stranger_with(&s, (struct process){ .uid = BOB }, GiB(1)), pid = stranger(&s);
+        uint32_t bare = stranger_with(&s, (struct process){ .uid = BOB, .program = PYTHON }, GiB(1));
         const struct {
                 const char *name;
                 struct enforce_call call;
@@ -770,6 +879,9 @@ static void calls_that_are_refused_say_why_and_change_nothing(void **state)
                 { "by a name alone",
                   { .is_admin = true, .what = ENFORCE_CALL_APPROVE, .process = { hidden, 7000 + hidden } },
                   RULE_PROGRAM_UNKNOWN },
+                { "an interpreter, and nobody knows of what",
+                  { .is_admin = true, .what = ENFORCE_CALL_APPROVE, .process = { bare, 7000 + bare } },
+                  RULE_SCRIPT_UNKNOWN },
                 { "here, and nobody knows where",
                   { .is_admin = true, .what = ENFORCE_CALL_APPROVE, .here = true, .process = { pid, 7000 + pid } },
                   RULE_PLACE_UNKNOWN },
@@ -786,7 +898,7 @@ static void calls_that_are_refused_say_why_and_change_nothing(void **state)
                 assert_int_equal(s.world->n_approvals, 0);
         }
         for (uint32_t i = 0; i <= APPROVALS_MAX; i++) {
-                say_process(&s, pid, (struct process){ .uid = ALICE, .program = 100 + i });
+                say_process(&s, pid, (struct process){ .uid = ALICE, .program = 100 + i, .runs = RUNS_PROGRAM });
                 call(&s, (struct enforce_call){
                                  .is_admin = true, .what = ENFORCE_CALL_APPROVE, .process = { pid, 7000 + pid } });
                 assert_rule(s.answer, i < APPROVALS_MAX ? RULE_APPROVED : RULE_LIMIT_APPROVALS);
@@ -896,6 +1008,8 @@ int main(void)
                 cmocka_unit_test(what_its_unit_starts_again_is_ended_once_more_and_then_left),
                 cmocka_unit_test(what_its_unit_starts_again_is_left_also_where_it_was_missing_once),
                 cmocka_unit_test(approval_covers_that_users_program_and_script_and_no_name),
+                cmocka_unit_test(script_that_cannot_be_seen_is_approved_in_its_place_alone),
+                cmocka_unit_test(script_that_a_process_names_later_is_not_believed),
                 cmocka_unit_test(approval_for_a_place_ends_where_that_does),
                 cmocka_unit_test(approval_that_lapsed_warns_for_a_day_and_then_ends),
                 cmocka_unit_test(calls_that_are_refused_say_why_and_change_nothing),

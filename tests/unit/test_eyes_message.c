@@ -67,12 +67,15 @@ static void sample(enum eyes_kind kind, struct eyes_message *m)
                                                     .cgroup_path = "/user.slice",
                                                     .cgroup_id_known = true,
                                                     .cgroup_id = 9,
+                                                    .command_known = true,
+                                                    .command = UINT64_MAX,
                                                     .cmdline_cut = true,
                                                     .n_cmdline = 6,
                                                     .cmdline = "py\0-c\0",
                                                     .token = "t0k3n",
                                                     .n_ancestors = 2,
                                                     .kernel_thread = true,
+                                                    .script_kind = SCRIPT_FILE,
                                                     .script_known = true,
                                                     .script_dev = 6,
                                                     .script_inode = 78,
@@ -297,6 +300,14 @@ static void break_process_script(struct eyes_message *m)
 {
         m->process.script_known = false;
 }
+static void break_process_script_kind(struct eyes_message *m)
+{
+        m->process.script_kind = SCRIPT_MODULE;
+}
+static void break_process_command(struct eyes_message *m)
+{
+        m->process.command_known = false;
+}
 static void break_hello_events(struct eyes_message *m)
 {
         m->hello.events = EYES_EVENTS_TOLD;
@@ -387,6 +398,8 @@ static void field_outside_its_range_is_named(void **state)
                 { EYES_PROCESS, break_process_ancestors, "n_ancestors" },
                 { EYES_PROCESS, break_process_link, "ancestors.link" },
                 { EYES_PROCESS, break_process_script, "script_dev" },
+                { EYES_PROCESS, break_process_script_kind, "script_known" },
+                { EYES_PROCESS, break_process_command, "command" },
                 { EYES_PROCESS, break_process_cgroup, "cgroup_path" },
                 { EYES_PROCESS, break_process_exe, "exe_known" },
                 { EYES_READING, break_reading_used, "used_bytes" },

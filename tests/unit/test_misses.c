@@ -58,6 +58,7 @@ static void lease_that_misses_its_work_says_so_once(void **state)
                                         p = &s.world->processes[k];
                         struct input facts = { .kind = INPUT_PROCESS, .process = *p };
                         facts.process.program = 77;
+                        facts.process.runs = RUNS_PROGRAM;
                         scene_step(&s, &facts);
                         struct input approve = {
                                 .kind = INPUT_ENFORCE,

@@ -219,6 +219,7 @@ static void stranger_that_is_ended_is_told_from_the_first_look_to_its_end(void *
                              .uid = ALICE,
                              .program = 0x1234,
                              .script = 0x77,
+                             .runs = RUNS_SCRIPT,
                              .comm = "python3" },
         };
         scene_step(&s, &facts);

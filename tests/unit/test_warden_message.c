@@ -55,6 +55,31 @@ static struct warden_message sample(enum warden_kind kind)
         return m;
 }
 
+/* A look, and what came of it. */
+static struct warden_message sample_look(void)
+{
+        struct warden_message m = sample(WARDEN_ORDER);
+
+        m.order.verb = WARDEN_LOOK;
+        m.order.signal = 0;
+        (void) snprintf(m.path, sizeof(m.path), "train.py");
+        return m;
+}
+
+static struct warden_message sample_looked(void)
+{
+        struct warden_message m = { .kind = WARDEN_OUTCOME };
+
+        m.outcome = (struct warden_answer){ .order_id = 7,
+                                            .result = WARDEN_DONE,
+                                            .program_dev = 8,
+                                            .program_inode = UINT64_MAX,
+                                            .file_dev = 9,
+                                            .file_inode = 78 };
+        (void) snprintf(m.path, sizeof(m.path), "/opt/x\ny (deleted)");
+        return m;
+}
+
 /* The order with most in it. */
 static struct warden_message sample_restore(void)
 {
@@ -86,7 +111,7 @@ static size_t encoded(const struct warden_message *m)
 static void message_of_each_kind_survives_the_round_trip_and_has_one_size(void **state)
 {
         static const size_t sizes[WARDEN_KIND_N] = {
-                [WARDEN_HELLO] = 36, [WARDEN_ORDER] = 104, [WARDEN_OUTCOME] = 57, [WARDEN_SETTLED] = 12,
+                [WARDEN_HELLO] = 36, [WARDEN_ORDER] = 104, [WARDEN_OUTCOME] = 73, [WARDEN_SETTLED] = 12,
                 [WARDEN_HELD] = 12,  [WARDEN_PING] = 12,   [WARDEN_STATE] = 20,
         };
         (void) state;
@@ -189,6 +214,38 @@ static void field_outside_its_range_is_refused_both_ways(void **state)
         assert_int_equal(warden_encode(&m, buf, sizeof(buf), &n, NULL), -EINVAL);
 }
 
+static void look_and_its_answer_end_with_a_path_and_nothing_else_does(void **state)
+{
+        struct warden_message look = sample_look(), looked = sample_looked(), m, back;
+        size_t n = encoded(&look);
+
+        (void) state;
+        assert_int_equal(warden_decode(buf, n, &back, NULL), 0);
+        assert_memory_equal(&look, &back, sizeof(look));
+        n = encoded(&looked);
+        assert_int_equal(warden_decode(buf, n, &back, NULL), 0);
+        assert_memory_equal(&looked, &back, sizeof(looked));
+        buf[n - 1] = '\0'; /* it ends before its end */
+        assert_int_equal(warden_decode(buf, n, &back, NULL), -EBADMSG);
+        memset(look.path, 'x', sizeof(look.path) - 1); /* the longest */
+        n = encoded(&look);
+        assert_int_equal(warden_decode(buf, n, &back, NULL), 0);
+        assert_memory_equal(&look, &back, sizeof(look));
+        look.path[sizeof(look.path) - 1] = 'x';
+        assert_int_equal(warden_encode(&look, buf, sizeof(buf), &n, NULL), -EINVAL);
+        look.path[0] = '\0';
+        assert_int_equal(warden_encode(&look, buf, sizeof(buf), &n, NULL), 0);
+        for (int kind = WARDEN_NOTHING + 1; kind < WARDEN_KIND_N; kind++) {
+                m = sample((enum warden_kind) kind);
+                m.path[0] = 'x';
+                bool may = kind != WARDEN_ORDER && kind != WARDEN_OUTCOME; /* the others have nowhere to put it */
+                assert_int_equal(warden_encode(&m, buf, sizeof(buf), &n, NULL), may ? 0 : -EINVAL);
+        }
+        looked.outcome.result = WARDEN_BLOCKED;
+        looked.outcome.why = WARDEN_WHY_GONE;
+        assert_int_equal(warden_encode(&looked, buf, sizeof(buf), &n, NULL), -EINVAL);
+}
+
 static void order_that_parks_names_its_device_and_a_deadline_for_a_lock(void **state)
 {
         const struct {
@@ -257,24 +314,27 @@ static void reason_of_each_refusal_has_a_name_and_words(void **state)
         assert_string_equal(warden_kind_name(WARDEN_STATE), "state");
 }
 
+static bool write_one(const char *folder, const char *name, const struct warden_message *m)
+{
+        char path[4096];
+        size_t n = encoded(m);
+
+        (void) snprintf(path, sizeof(path), "%s/%s", folder, name);
+        FILE *f = fopen(path, "we");
+        return f && fwrite(buf, 1, n, f) == n && fclose(f) == 0;
+}
+
 static int write_corpus(const char *folder)
 {
+        const struct warden_message restore = sample_restore(), look = sample_look(), looked = sample_looked();
+        bool written = write_one(folder, "restore", &restore) && write_one(folder, "look", &look) &&
+                       write_one(folder, "looked", &looked);
+
         for (int kind = WARDEN_NOTHING + 1; kind < WARDEN_KIND_N; kind++) {
                 struct warden_message m = sample((enum warden_kind) kind);
-                char path[4096];
-                size_t n = encoded(&m);
-
-                (void) snprintf(path, sizeof(path), "%s/%s", folder, warden_kind_name((enum warden_kind) kind));
-                FILE *f = fopen(path, "we");
-                if (!f || fwrite(buf, 1, n, f) != n || fclose(f) != 0)
-                        return EXIT_FAILURE;
+                written = written && write_one(folder, warden_kind_name((enum warden_kind) kind), &m);
         }
-        struct warden_message m = sample_restore();
-        char path[4096];
-        size_t n = encoded(&m);
-        (void) snprintf(path, sizeof(path), "%s/restore", folder);
-        FILE *f = fopen(path, "we");
-        return f && fwrite(buf, 1, n, f) == n && fclose(f) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return written ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(void)
@@ -284,6 +344,7 @@ int main(void)
                 cmocka_unit_test(message_cut_or_longer_is_malformed),
                 cmocka_unit_test(message_of_another_version_is_refused_but_its_hello_is_read),
                 cmocka_unit_test(field_outside_its_range_is_refused_both_ways),
+                cmocka_unit_test(look_and_its_answer_end_with_a_path_and_nothing_else_does),
                 cmocka_unit_test(order_that_parks_names_its_device_and_a_deadline_for_a_lock),
                 cmocka_unit_test(reason_of_each_refusal_has_a_name_and_words),
         };

@@ -172,7 +172,7 @@ static int give_up_privileges(const struct options *o, struct error *err)
                 "accept4", "brk", "clock_gettime", "clone", "clone3", "close", "dup", "exit", "exit_group", "faccessat",
                 "faccessat2", "fcntl", "fork", "fstat", "futex", "getdents64", "geteuid", "getpid",
                 "getsockopt", "gettid", "getuid", "lseek", "madvise", "mmap", "mprotect", "munmap",
-                "newfstatat", "open", "openat", "pidfd_open", "pidfd_send_signal", "pipe2", "poll", "ppoll",
+                "newfstatat", "open", "openat", "openat2", "pidfd_open", "pidfd_send_signal", "pipe2", "poll", "ppoll",
                 "pread64", "pwrite64", "read", "readlinkat", "recvfrom", "restart_syscall", "rseq",
                 "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sendto", "set_robust_list", "stat", "statx", "wait4",
                 "waitid", "write", "writev", NULL

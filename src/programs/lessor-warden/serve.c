@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/cleanup.h"
@@ -50,7 +51,10 @@ static void say_id(struct serve *s, enum warden_kind kind, uint64_t order_id)
 
 static void say_answer(struct serve *s, const struct warden_answer *answer)
 {
-        const struct warden_message msg = { .kind = WARDEN_OUTCOME, .outcome = *answer };
+        struct warden_message msg = { .kind = WARDEN_OUTCOME, .outcome = *answer };
+
+        if (answer->program_dev != 0) /* a LOOK's, which is answered at once */
+                memcpy(msg.path, s->carry.path, sizeof(msg.path));
         say(s, &msg);
 }
 
@@ -110,6 +114,7 @@ static void on_message(struct serve *s, const struct warden_message *msg)
         if (!s->greeted && msg->kind == WARDEN_HELLO) {
                 on_hello(s, &msg->hello);
         } else if (s->greeted && msg->kind == WARDEN_ORDER) {
+                memcpy(s->carry.path, msg->path, sizeof(msg->path));
                 on_order(s, &msg->order);
         } else if (s->greeted && msg->kind == WARDEN_SETTLED) {
                 carry_settled(&s->carry, msg->order_id);

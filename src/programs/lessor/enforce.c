@@ -36,13 +36,14 @@ const char enforce_more[] =
         "Never touched: display servers, sshd, lessor, what draws a screen, what has little memory or is approved\n"
         "(`lessor approve`), and whoever cannot be seen whole. While the driver or the books are in doubt nobody "
         "is." CODES;
-const char approve_more[] =
-        "  lessor approve 4711\n"
-        "  lessor approve 4711 --for 8h\n"
-        "\n"
-        "The program that process runs may have device memory without a lease, as that user: the "
-        "file, and of an\n"
-        "interpreter the script too. A name counts for nothing. `lessor approvals` lists them." CODES;
+const char approve_more[] = "  lessor approve 4711\n"
+                            "  lessor approve 4711 --for 8h\n"
+                            "\n"
+                            "The program that process runs may have device memory without a lease, as that user: the "
+                            "file, and of an\n"
+                            "interpreter that script alone, or that very command line (-c, -m). A name counts for "
+                            "nothing. Where the script\n"
+                            "cannot be seen: --here, or `lessor adopt`. `lessor approvals` lists them." CODES;
 const char approvals_more[] = "  lessor approvals\n"
                               "\n"
                               "Yours; an administrator sees all." CODES;
@@ -206,6 +207,23 @@ int verb_enforce_main(const struct verb *verb, int argc, char **argv)
 
 /* ---- approvals ---- */
 
+/* What of the program is meant, behind its name. */
+static const char *of_what(const json_t *approval)
+{
+        static const char *const words[][2] = {
+                { "script", "with that script alone" },
+                { "command", "with that command line alone" },
+                { "unknown", "with any script" },
+        };
+        char runs[CELL_MAX];
+
+        (void) show_field(approval, "runs", "", runs, sizeof(runs));
+        for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+                if (strcmp(runs, words[i][0]) == 0)
+                        return words[i][1];
+        return "";
+}
+
 static void print_approval(const json_t *a)
 {
         char id[CELL_MAX], name[CELL_MAX], user[CELL_MAX], until[CELL_MAX], by[CELL_MAX];
@@ -213,8 +231,7 @@ static void print_approval(const json_t *a)
         (void) printf("  %s %s %s %s %s %s%s%s\n", cell(a, "id", 6, id), cell(a, "comm", NAME_COLUMNS, name),
                       cell(a, "user", 10, user),
                       show_cut(show_field(a, "until", "for good", until, sizeof(until)), 24, true, by, sizeof(by)),
-                      cell(a, "by_user", 10, until),
-                      json_is_true(json_object_get(a, "script")) ? "with its script" : "",
+                      cell(a, "by_user", 10, until), of_what(a),
                       json_is_true(json_object_get(a, "here")) ? " in one place" : "",
                       json_is_true(json_object_get(a, "lapsed")) ? " lapsed: warned for a day" : "");
 }
@@ -297,8 +314,10 @@ static int approve_one(const struct verb *verb, const struct typed *typed, uint6
         if (typed->json)
                 show_json(answer);
         else
-                (void) printf("%s: %s may stay without a lease\n", show_field(answer, "id", "?", id, sizeof(id)),
-                              show_field(answer, "comm", "?", name, sizeof(name)));
+                (void) printf("%s: %s may stay without a lease%s%s%s\n", show_field(answer, "id", "?", id, sizeof(id)),
+                              show_field(answer, "comm", "?", name, sizeof(name)), of_what(answer)[0] ? ", " : "",
+                              of_what(answer),
+                              json_is_true(json_object_get(answer, "here")) ? ", in that unit or container" : "");
         json_decref(answer);
         return LESSOR_EXIT_OK;
 }

@@ -17,6 +17,7 @@ enum {
         MS_A_TICK = 1000 / PROC_TICKS_PER_S,
         TOLD_LATELY_MS = 60 * 1000, /* its input may not be stepped yet */
         ENDED_LATELY_MS = 60 * 1000,
+        HANDS_WAIT_MS = 5000, /* without their word then: what is audited is not to be lost for it */
 };
 
 static struct audits_row *row_of(const struct audits *a, struct identity who)
@@ -103,6 +104,18 @@ static uint64_t started_wall_ms(struct daemon *d, uint64_t start_ticks)
         return began_ms <= up_ms && up_ms - began_ms < daemon_wall_ms(d) ? daemon_wall_ms(d) - (up_ms - began_ms) : 0;
 }
 
+/* @more: NULL where nothing came of it, and then all stays as it was. */
+static void replace_facts(struct audits_row *row, char *more, size_t n)
+{
+        if (json_memory_take_failed() || !more || n > JOURNAL_AUDIT_FACTS_MAX) {
+                free(more);
+                return;
+        }
+        free((void *) (uintptr_t) row->audit.facts);
+        row->audit.facts = more;
+        row->audit.n_facts = n;
+}
+
 /* ---- the engine ---- */
 
 static void on_engine(void *ctx, const struct container_facts *facts, const char *why)
@@ -117,13 +130,7 @@ static void on_engine(void *ctx, const struct container_facts *facts, const char
                 return;
         row->is_asked = false;
         char *more = facts ? audit_facts_add_container(row->audit.facts, row->audit.n_facts, facts, &n) : NULL;
-        if (json_memory_take_failed() || !more || n > JOURNAL_AUDIT_FACTS_MAX) {
-                free(more);
-                return;
-        }
-        free((void *) (uintptr_t) row->audit.facts);
-        row->audit.facts = more;
-        row->audit.n_facts = n;
+        replace_facts(row, more, n);
 }
 
 /* A user's own engine is not the one at engine_socket. */
@@ -173,10 +180,36 @@ void audits_told(struct daemon *d, const struct eyes_process *told, const struct
                            .facts = facts,
                            .n_facts = n_facts },
                 .told_ms = daemon_now_ms(d),
+                .awaits_hands = unseen_asks(d, settled),
         };
         (void) snprintf(row->audit.boot_id, sizeof(row->audit.boot_id), "%s", d->clock.boot_id);
         d->audits.n++;
         ask_engine(d, told, row);
+}
+
+/* ---- what the hands say ---- */
+
+void audits_seen(struct daemon *d, struct identity who, const char *path, const struct warden_answer *seen)
+{
+        struct audits_row *row = row_of(&d->audits, who);
+        size_t n = 0;
+
+        if (!row)
+                return;
+        row->awaits_hands = false;
+        if (!path)
+                return;
+        const struct audit_program program = { path, seen->program_dev, seen->program_inode, seen->file_dev,
+                                               seen->file_inode };
+        char *more = audit_facts_add_program(row->audit.facts, row->audit.n_facts, &program, &n);
+        replace_facts(row, more, n);
+}
+
+enum script_kind audits_script(const struct daemon *d, struct identity who, const char *program, char *ret, size_t size)
+{
+        const struct audits_row *row = row_of(&d->audits, who);
+
+        return audit_facts_script(row ? row->audit.facts : "", row ? row->audit.n_facts : 0, program, ret, size);
 }
 
 /* ---- who is a stranger ---- */
@@ -194,7 +227,7 @@ static void write_down(struct daemon *d, struct identity who)
 {
         struct audits_row *row = row_of(&d->audits, who);
 
-        if (row && row->is_asked)
+        if (row && (row->is_asked || row->awaits_hands))
                 row->is_due = true;
         else if (row)
                 append(d, row);
@@ -202,9 +235,12 @@ static void write_down(struct daemon *d, struct identity who)
 
 static void write_answered(struct daemon *d)
 {
-        for (size_t i = 0; i < d->audits.n; i++)
-                if (d->audits.rows[i].is_due && !d->audits.rows[i].is_asked)
-                        append(d, &d->audits.rows[i]);
+        for (size_t i = 0; i < d->audits.n; i++) {
+                struct audits_row *row = &d->audits.rows[i];
+                row->awaits_hands = row->awaits_hands && daemon_now_ms(d) - row->told_ms < HANDS_WAIT_MS;
+                if (row->is_due && !row->is_asked && !row->awaits_hands)
+                        append(d, row);
+        }
 }
 
 static bool is_stranger(struct world *w, struct identity who)

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "api/engine.h"
+#include "base/script.h"
 #include "model/action.h"
 #include "model/input.h"
 #include "store/journal_audit.h"
 #include "wire/eyes.h"
+#include "wire/warden.h"
 
 struct daemon;
 
@@ -20,7 +22,8 @@ struct audits_row {
         uint64_t told_ms;           /* world time */
         uint64_t ended_ms;          /* 0 = it lives */
         bool is_asked;              /* its engine, which has not answered yet */
-        bool is_due;                /* for the journal, once it has */
+        bool awaits_hands;          /* they will say which program it runs */
+        bool is_due;                /* for the journal, once both have, or have had long enough */
 };
 
 enum { AUDITS_QUESTIONS_MAX = 8 };
@@ -40,6 +43,14 @@ struct audits {
 
 /* The eyes have told of a process; @settled: as the core will be told. */
 void audits_told(struct daemon *d, const struct eyes_process *told, const struct process *settled);
+/*
+ * The hands have seen which program it runs, called @path, and the file of its script, where they were asked for that. NULL: they cannot.
+ * What was known before stays.
+ */
+void audits_seen(struct daemon *d, struct identity who, const char *path, const struct warden_answer *seen);
+/* What it runs as a program of that name, by its command line at first sight. */
+enum script_kind audits_script(const struct daemon *d, struct identity who, const char *program, char *ret,
+                               size_t size);
 /* An input was stepped, and its record is pending. */
 void audits_stepped(struct daemon *d, const struct input *input, const struct actions *out);
 /* Who lives with this pid, or has ended a moment ago; NULL: nobody with device memory. Good until the loop goes on. */

@@ -85,6 +85,17 @@ static uint64_t place_of(const struct eyes_process *in)
         return place.kind == PLACE_UNIT || place.kind == PLACE_CONTAINER ? place.number : 0;
 }
 
+void eyes_facts_script(enum script_kind kind, uint64_t file, struct process *ret)
+{
+        bool by_command = kind == SCRIPT_MODULE || kind == SCRIPT_CODE || kind == SCRIPT_OPTIONS;
+
+        ret->runs = kind == SCRIPT_NONE                ? RUNS_PROGRAM
+                    : kind == SCRIPT_FILE && file != 0 ? RUNS_SCRIPT
+                    : by_command && ret->command != 0  ? RUNS_COMMAND
+                                                       : RUNS_UNKNOWN;
+        ret->script = ret->runs == RUNS_SCRIPT ? file : 0;
+}
+
 void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret)
 {
         *ret = (struct process){
@@ -93,10 +104,12 @@ void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct pr
                 .ppid = in->ppid,
                 .cgroup_id = in->cgroup_id_known ? in->cgroup_id : 0,
                 .program = eyes_facts_file_number(in->exe_known, in->exe_dev, in->exe_inode),
-                .script = eyes_facts_file_number(in->script_known, in->script_dev, in->script_inode),
+                .command = in->command_known ? (in->command != 0 ? in->command : 1) : 0,
                 .place = place_of(in),
                 .guard = guard_of(in, host_pids),
         };
+        eyes_facts_script((enum script_kind) in->script_kind,
+                          eyes_facts_file_number(in->script_known, in->script_dev, in->script_inode), ret);
         for (uint32_t i = 0; i < in->n_ancestors && i < ANCESTORS_MAX; i++) {
                 ret->links[i] = in->ancestors[i].link;
                 ret->ancestors[ret->n_ancestors++] =

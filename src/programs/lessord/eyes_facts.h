@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the eyes say → what the core is told. Pure; nothing here trusts a length or a text. */
+#include "base/script.h"
 #include "model/input.h"
 #include "model/world.h"
 #include "wire/eyes.h"
@@ -10,6 +11,8 @@ void eyes_facts_device(const struct eyes_device *in, struct device_facts *ret);
 void eyes_facts_lost_device(const struct device *known, struct device_facts *ret);
 /* Device and inode of a file in one number: the same for the same file, and never 0. 0: not known. */
 uint64_t eyes_facts_file_number(bool known, uint64_t dev, uint64_t inode);
+/* What of @ret it runs, by @file, the number of its script (0: not known), and its command line, whose number is there already. */
+void eyes_facts_script(enum script_kind kind, uint64_t file, struct process *ret);
 /* @host_pids: the eyes see the host's numbers. */
 void eyes_facts_process(const struct eyes_process *in, bool host_pids, struct process *ret);
 /*

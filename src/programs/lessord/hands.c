@@ -140,7 +140,7 @@ static void on_outcome(void *ctx, const struct warden_answer *a)
         struct daemon *d = ctx;
         struct hands_order *row = find_order(&d->hands, a->order_id), order;
 
-        if (unseen_answer(d, a))
+        if (unseen_answer(d, a, hands_link_path(d->hands.link)))
                 return;
         log_info("event=hands-outcome order=%" PRIu64 " result=%s why=%s errno=%d driver_code=%u took_ms=%u",
                  a->order_id, warden_result_name(a->result), warden_why_name(a->why), a->error, a->driver_code,
@@ -341,9 +341,9 @@ void hands_act(struct daemon *d, const struct action *a)
         hands_link_order(h->link, &order);
 }
 
-void hands_look_at(struct daemon *d, const struct warden_order *order)
+void hands_look_at(struct daemon *d, const struct warden_order *order, const char *path)
 {
-        hands_link_order(d->hands.link, order);
+        hands_link_look(d->hands.link, order, path);
 }
 
 /* ---- life ---- */

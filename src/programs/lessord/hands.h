@@ -34,7 +34,7 @@ int hands_start(struct daemon *d, struct error *err);
 /* ACTION_HAND, committed. */
 void hands_act(struct daemon *d, const struct action *action);
 /* A question that is no action (unseen.h): its outcome is the asker's. */
-void hands_look_at(struct daemon *d, const struct warden_order *order);
+void hands_look_at(struct daemon *d, const struct warden_order *order, const char *path);
 /* The outcomes among these inputs are in the journal. */
 void hands_settle(struct daemon *d, const struct inputs *stored);
 /* After a turn: what became of orders that were lost. */

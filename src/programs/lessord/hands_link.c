@@ -50,6 +50,7 @@ struct hands_link {
         uint32_t can;
         char words[sizeof(((struct error *) 0)->msg)];
         struct known_order orders[HANDS_ORDERS_MAX];
+        char path[WARDEN_PATH_SIZE]; /* of the outcome that is being told */
 };
 
 static void begin(struct hands_link *h);
@@ -99,8 +100,19 @@ static bool say(struct hands_link *h, const struct warden_message *msg)
 
 void hands_link_order(struct hands_link *h, const struct warden_order *order)
 {
-        const struct warden_message msg = { .kind = WARDEN_ORDER, .order = *order };
+        hands_link_look(h, order, "");
+}
 
+const char *hands_link_path(const struct hands_link *h)
+{
+        return h->path;
+}
+
+void hands_link_look(struct hands_link *h, const struct warden_order *order, const char *path)
+{
+        struct warden_message msg = { .kind = WARDEN_ORDER, .order = *order };
+
+        (void) snprintf(msg.path, sizeof(msg.path), "%s", path);
         /* Before they are up they tell what came of earlier orders: what follows from that is no order to hands that are away. */
         if (!h->up && !h->has_hello) {
                 refuse(h, order->order_id, WARDEN_WHY_AWAY);
@@ -292,7 +304,9 @@ static void on_message(struct hands_link *h, const struct warden_message *msg)
         if (msg->kind == WARDEN_HELLO && !h->has_hello) {
                 on_hello(h, &msg->hello);
         } else if (msg->kind == WARDEN_OUTCOME && h->has_hello) {
+                memcpy(h->path, msg->path, sizeof(h->path));
                 on_outcome(h, &msg->outcome);
+                h->path[0] = '\0';
         } else if (msg->kind == WARDEN_HELD && h->has_hello) {
                 o = find_order(h, msg->order_id);
                 if (!o && (o = find_order(h, 0)))

@@ -53,6 +53,10 @@ void hands_link_free(struct hands_link *h);
 
 /* Always answered by on_outcome, once. The id is the caller's, not 0, never used twice. */
 void hands_link_order(struct hands_link *h, const struct warden_order *order);
+/* The same of a LOOK; @path: what the process calls a file, "" = nothing is asked. */
+void hands_link_look(struct hands_link *h, const struct warden_order *order, const char *path);
+/* What the program is called, of the LOOK that on_outcome is telling of; "" of all others. A stranger's bytes. */
+const char *hands_link_path(const struct hands_link *h);
 /* The outcome is in the journal: the hands may forget it. After every on_outcome; not before the commit. */
 void hands_link_settled(struct hands_link *h, uint64_t order_id);
 

@@ -2,6 +2,7 @@
 #include "programs/lessord/unseen.h"
 #include <string.h>
 #include "base/clock.h"
+#include "programs/lessord/audits.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/eyes_facts.h"
 #include "programs/lessord/eyes_link.h"
@@ -49,6 +50,20 @@ static uint32_t n_out(const struct unseen *u)
         return n;
 }
 
+static void order(struct daemon *d, struct unseen_one *one, uint32_t uid, const char *script)
+{
+        one->order_id = ORDERS_FROM + ++d->unseen.n_orders;
+        one->of_script = script[0] != '\0';
+        const struct warden_order order = {
+                .order_id = one->order_id,
+                .verb = WARDEN_LOOK,
+                .pid = one->who.pid,
+                .start_ticks = one->who.start_ticks,
+                .owner_uid = uid,
+        };
+        hands_look_at(d, &order, script);
+}
+
 /* True: it is to be tried again. */
 static bool ask(struct daemon *d, const struct process *p, uint64_t now_ms)
 {
@@ -61,15 +76,7 @@ static bool ask(struct daemon *d, const struct process *p, uint64_t now_ms)
                 return !one || (one->order_id == 0 && one->again_ms < now_ms + UNSEEN_LATER_MS / 2);
         if (n_out(u) >= UNSEEN_AT_ONCE)
                 return true;
-        one->order_id = ORDERS_FROM + ++u->n_orders;
-        const struct warden_order order = {
-                .order_id = one->order_id,
-                .verb = WARDEN_LOOK,
-                .pid = p->identity.pid,
-                .start_ticks = p->identity.start_ticks,
-                .owner_uid = p->uid,
-        };
-        hands_look_at(d, &order);
+        order(d, one, p->uid, "");
         return false;
 }
 
@@ -94,7 +101,7 @@ void unseen_wake(struct daemon *d)
                 (void) uv_timer_start(&d->unseen.timer, on_timer, UNSEEN_SOON_MS, 0);
 }
 
-static void tell(struct daemon *d, const struct process *known, const struct warden_answer *a)
+static void tell(struct daemon *d, const struct process *known, const struct warden_answer *a, enum script_kind kind)
 {
         const struct eyes_process facts = { .pid = known->identity.pid,
                                             .start_ticks = known->identity.start_ticks,
@@ -106,12 +113,49 @@ static void tell(struct daemon *d, const struct process *known, const struct war
         struct input input = { .kind = INPUT_PROCESS, .process = *known };
 
         input.process.program = eyes_facts_file_number(true, a->program_dev, a->program_inode);
+        eyes_facts_script(kind, eyes_facts_file_number(a->file_inode != 0, a->file_dev, a->file_inode), &input.process);
         input.process.guard = (uint8_t) eyes_link_guard(d->eyes, &facts, GUARD_NONE);
         input.process.lease = (struct ref){ 0 }; /* the core's own */
         daemon_submit(d, &input);
 }
 
-bool unseen_answer(struct daemon *d, const struct warden_answer *a)
+static bool is_soon(const struct warden_answer *a)
+{
+        return a->why == WARDEN_WHY_RATE || a->why == WARDEN_WHY_AWAY || a->why == WARDEN_WHY_LOST ||
+               a->why == WARDEN_WHY_BUSY;
+}
+
+/* What the hands said of @one. */
+static void take(struct daemon *d, struct unseen_one *one, const struct warden_answer *a, const char *path)
+{
+        const struct process *known = world_process_find(d->world, one->who);
+        bool seen = a->result == WARDEN_DONE && a->program_inode != 0;
+        char script[WARDEN_PATH_SIZE] = "";
+        bool asked_of_script = one->of_script;
+
+        one->order_id = 0;
+        /* Also of who was seen: new eyes name him anew, and again without it. */
+        one->again_ms = clock_now_ms() + (seen || is_soon(a) ? UNSEEN_AGAIN_MS : UNSEEN_LATER_MS);
+        if (!seen || !known || !is_unseen(known)) {
+                if (!is_soon(a))
+                        audits_seen(d, one->who, NULL, NULL);
+                return;
+        }
+        enum script_kind kind = audits_script(d, one->who, path, script, sizeof(script));
+        if (kind == SCRIPT_FILE && !asked_of_script) {
+                order(d, one, known->uid, script);
+                return;
+        }
+        audits_seen(d, one->who, path, a);
+        tell(d, known, a, kind);
+}
+
+bool unseen_asks(const struct daemon *d, const struct process *process)
+{
+        return d->unseen.started && hands_are_up(d) && is_unseen(process);
+}
+
+bool unseen_answer(struct daemon *d, const struct warden_answer *a, const char *path)
 {
         struct unseen_one *one = NULL;
 
@@ -123,15 +167,7 @@ bool unseen_answer(struct daemon *d, const struct warden_answer *a)
                         one = &d->unseen.items[i];
         if (!one)
                 return true; /* of a daemon before this one */
-        const struct process *known = world_process_find(d->world, one->who);
-        bool seen = a->result == WARDEN_DONE && a->program_inode != 0;
-        /* Also of who was seen: new eyes name him anew, and again without it. */
-        bool soon = seen || a->why == WARDEN_WHY_RATE || a->why == WARDEN_WHY_AWAY || a->why == WARDEN_WHY_LOST ||
-                    a->why == WARDEN_WHY_BUSY;
-        one->order_id = 0;
-        one->again_ms = clock_now_ms() + (soon ? UNSEEN_AGAIN_MS : UNSEEN_LATER_MS);
-        if (seen && known && is_unseen(known))
-                tell(d, known, a);
+        take(d, one, a, path);
         unseen_wake(d); /* more may wait */
         return true;
 }
