@@ -103,6 +103,29 @@ static void example_2_gang_that_does_not_fit_holds_nothing(void **state)
         end(&s);
 }
 
+/* F69: two gangs each held a part of the machines and waited for the rest. Whichever comes first has all, the other nothing. */
+static void f69_one_of_two_gangs_that_do_not_fit_together_has_all_and_the_other_nothing(void **state)
+{
+        (void) state;
+        static const uint16_t nodes[3][4] = { { 8 }, { 4, 4 }, { 2, 2, 2, 2 } };
+        static const size_t n[3] = { 1, 2, 4 };
+
+        for (size_t i = 0; i < 3; i++)
+                for (unsigned turn = 0; turn < 4; turn++) { /* asked alternately, by members of one GPU or of two */
+                        struct gang_scene s;
+                        unsigned holding = 0;
+                        begin(&s, n[i], nodes[i], NULL);
+                        for (unsigned asked = 0; asked < 4; asked++) {
+                                uint16_t gpus = (turn + asked) % 2 ? 1 : 2;
+                                holding += start_tasks(&s, 6 / gpus, GPUS(gpus), (struct gang){ 0 });
+                                assert_int_equal(s.scene.cluster.capacity_milli - s.scene.cluster.used_milli,
+                                                 holding ? 2000 : 8000);
+                        }
+                        assert_int_equal(holding, 1);
+                        end(&s);
+                }
+}
+
 static void example_19_few_nodes_and_the_tightest_for_the_rest(void **state)
 {
         (void) state;
@@ -378,6 +401,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(example_1_two_gangs_of_eight_start_on_two_nodes),
                 cmocka_unit_test(example_2_gang_that_does_not_fit_holds_nothing),
+                cmocka_unit_test(f69_one_of_two_gangs_that_do_not_fit_together_has_all_and_the_other_nothing),
                 cmocka_unit_test(example_19_few_nodes_and_the_tightest_for_the_rest),
                 cmocka_unit_test(example_20_lowest_domain_that_has_room_and_of_those_the_tightest),
                 cmocka_unit_test(example_21_rest_goes_to_the_tightest_or_all_evenly),
