@@ -171,6 +171,26 @@ def test_replay_answers_wrong_words_with_the_right_ones(traces, tmp_path):
     assert "line 2: there is no deletion_time" in sim("replay", "--nodes", traces["nodes"], "--trace", timeless, code=1)
 
 
+def test_fetch_says_where_the_trace_is_and_gives_git_its_words_one_by_one(tmp_path):
+    said = sim("fetch", "openb")
+    assert "https://github.com/alibaba/clusterdata.git" in said and re.search(r"^  [0-9a-f]{64}  openb_pod_list_default.csv$", said, re.M)
+    git = tmp_path / "git"  # no test goes out to a network
+    git.write_text(f'#!/bin/sh\nfor word; do printf "%s|" "$word"; done >>{tmp_path}/words; echo >>{tmp_path}/words\n', encoding="ascii")
+    git.chmod(0o755)
+    into = f"{tmp_path}/a b; c"
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([SIM, "fetch", "openb", "--into", into], env=env, stdout=subprocess.PIPE, text=True, check=True)
+    assert f"the trace is in {into}/cluster-trace-gpu-v2023/csv" in done.stdout
+    assert (tmp_path / "words").read_text(encoding="ascii").splitlines() == [
+        f"clone|--|https://github.com/alibaba/clusterdata.git|{into}|", f"-C|{into}|checkout|--quiet|--detach|7a6c496e4f4b|"]
+    git.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+    failed = subprocess.run([SIM, "fetch", "openb", "--into", into], env=env, stderr=subprocess.PIPE, text=True, check=False)
+    assert failed.returncode == 1 and "git clone did not end well" in failed.stderr
+    assert "is there already" in sim("fetch", "openb", "--into", tmp_path, code=1)
+    assert "does not begin with -" in sim("fetch", "openb", "--into", "--upload-pack=x", code=2)
+    assert "which? openb" in sim("fetch", code=2)
+
+
 class Page(html.parser.HTMLParser):
     """Every element is closed, and nothing comes from elsewhere."""
 

@@ -22,6 +22,8 @@ const struct verb verbs[] = {
           sim_policies_main },
         { "synth", "nodes|tasks|jobs [OPTION]…", "make up a trace, for who has none", synth_options, synth_more, false,
           sim_synth_main, .operands = "nodes|tasks|jobs" },
+        { "fetch", "[--into DIR] openb", "where the published trace is; git brings it", fetch_options, fetch_more,
+          false, sim_fetch_main, .operands = "openb" },
         { "check", "[--nodes FILE [--trace FILE]] [--jobs FILE] [--json]", "is this trace good, and what is in it?",
           check_options, check_more, false, sim_check_main },
         { "completion", "bash|zsh", "a script that completes these words in a shell", no_options, sim_completion_more,
