@@ -267,7 +267,7 @@ static void remember_heat(struct player *p, uint32_t bucket)
                         all += (int64_t) MILLI_PER_GPU * c->nodes[n].gpus;
                         free_milli += c->nodes[n].free_milli;
                 }
-                ret->heat[bucket][row] = all == 0 ? 0 : (uint8_t) ((all - free_milli) * 100 / all);
+                ret->heat[bucket][row] = (uint8_t) (all == 0 ? 0 : (all - free_milli) * 100 / all);
         }
 }
 
