@@ -186,13 +186,15 @@ static json_t *hash_json(const struct journal_verified *v)
 json_t *told_verified(const char *path, const struct journal_verified *v)
 {
         json_t *finding = v->ok ? json_null()
-                                : json_pack("{s:o, s:o, s:o, s:s}", "segment",
+                                : json_pack("{s:o, s:o, s:o, s:o, s:s}", "segment",
                                             number_or_null(v->bad_segment != 0, v->bad_segment), "record",
                                             number_or_null(v->bad_seq != 0, v->bad_seq), "event",
-                                            number_or_null(v->bad_event != 0, v->bad_event), "words", v->words);
+                                            number_or_null(v->bad_event != 0, v->bad_event), "audit",
+                                            number_or_null(v->bad_audit != 0, v->bad_audit), "words", v->words);
 
-        return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "journal", text_or_null(path), "whole",
+        return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "journal", text_or_null(path), "whole",
                          (int) v->ok, "segments", number(v->n_segments), "records", number(v->n_records), "events",
-                         number(v->n_events), "last_record", number_or_null(v->ok && v->last_seq != 0, v->last_seq),
-                         "hash", hash_json(v), "finding", finding);
+                         number(v->n_events), "audits", number(v->n_audits), "last_record",
+                         number_or_null(v->ok && v->last_seq != 0, v->last_seq), "hash", hash_json(v), "finding",
+                         finding);
 }

@@ -304,6 +304,8 @@ def test_S27_journal_that_is_in_use_verifies_and_so_does_a_copy(lived, copy):
     body = told(verify("--json", copy))
     assert body["whole"] and body["finding"] is None and body["records"] > 20 and len(body["hash"]) == 64
     assert f"record {body['last_record']} {body['hash']}" in verify(copy).stdout
+    counted = ", ".join(f"{body[kind]} {kind}" for kind in ("segments", "records", "events", "audits"))
+    assert f": {counted}: whole" in verify(copy).stdout
     said = subprocess.run([LESSORD, "--dir", lived.dir, "--check-journal"], stdout=subprocess.PIPE, text=True, check=False)
     assert said.returncode == 0 and said.stdout.split(": ")[-1] == verify(lived.dir).stdout.splitlines()[0].split(": ")[-1] + "\n"
 

@@ -24,6 +24,8 @@ int journal_check(const char *path, struct journal_verified *ret, struct error *
 
 void journal_check_print(FILE *out, const char *path, const struct journal_verified *v)
 {
-        (void) fprintf(out, "%s: %" PRIu64 " segments, %" PRIu64 " records, %" PRIu64 " events: %s\n", path,
-                       v->n_segments, v->n_records, v->n_events, v->ok ? "whole, and as they were written" : v->words);
+        (void) fprintf(out,
+                       "%s: %" PRIu64 " segments, %" PRIu64 " records, %" PRIu64 " events, %" PRIu64 " audits: %s\n",
+                       path, v->n_segments, v->n_records, v->n_events, v->n_audits,
+                       v->ok ? "whole, and as they were written" : v->words);
 }
