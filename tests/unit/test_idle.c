@@ -256,6 +256,8 @@ static void each_class_has_its_own_ladder(void **state)
                 assert_in_range(said(&t, RULE_IDLE_NOTICE), rows[i].notice, rows[i].notice + (i == 0));
                 assert_int_equal(said(&t, RULE_IDLE_RECLAIMABLE), rows[i].reclaimable);
                 assert_int_equal(said(&t, RULE_IDLE_LISTED), rows[i].listed);
+                /* By its equal, who stops nobody at work. */
+                assert_int_equal(would_be_taken(&t, rows[i].priority), rows[i].reclaimable != 0);
                 scene_end(&t.s);
         }
 }
