@@ -396,21 +396,31 @@ static void who_is_not_confirmed_since_a_restart_is_left_alone(void **state)
 static void S08_another_program_in_the_same_process_begins_anew(void **state)
 {
         (void) state;
-        struct scene s;
-        begin(&s);
-        mode(&s, ENFORCE_ENFORCE);
-        uint32_t pid = stranger(&s);
-        tick_to(&s, STAY_S + NOTICE_S + 10);
-        assert_int_equal(n_sent(&s, pid, SIGTERM), 1);
-        scene_restart(&s, (struct restart_facts){ 0 });
-        say_process(&s, pid, (struct process){ .uid = ALICE, .program = NGINX });
-        uint64_t since_s = scene_s(&s);
-        tick_to(&s, since_s + STAY_S + NOTICE_S - 1);
-        assert_int_equal(n_sent(&s, 0, 0), 1);
-        assert_said(&s, RULE_STRANGER_NOTICED, 2);
-        tick_to(&s, since_s + STAY_S + NOTICE_S + 1);
-        assert_int_equal(n_sent(&s, pid, SIGTERM), 2);
-        scene_end(&s);
+        static const struct {
+                const char *name;
+                struct process facts;
+        } rows[] = {
+                { "another program", { .uid = ALICE, .program = NGINX } },
+                { "as somebody else", { .uid = BOB, SCRIPT(TRAIN_PY) } },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                struct scene s;
+                begin(&s);
+                mode(&s, ENFORCE_ENFORCE);
+                uint32_t pid = stranger(&s);
+                tick_to(&s, STAY_S + NOTICE_S + 10);
+                assert_int_equal(n_sent(&s, pid, SIGTERM), 1);
+                scene_restart(&s, (struct restart_facts){ 0 });
+                print_message("# %s\n", rows[i].name);
+                say_process(&s, pid, rows[i].facts);
+                uint64_t since_s = scene_s(&s);
+                tick_to(&s, since_s + STAY_S + NOTICE_S - 1);
+                assert_int_equal(n_sent(&s, 0, 0), 1);
+                assert_said(&s, RULE_STRANGER_NOTICED, 2);
+                tick_to(&s, since_s + STAY_S + NOTICE_S + 1);
+                assert_int_equal(n_sent(&s, pid, SIGTERM), 2);
+                scene_end(&s);
+        }
 }
 
 static void S25_damaged_books_or_a_silent_driver_stop_it(void **state)
