@@ -19,8 +19,8 @@ int sim_help_main(const struct verb *verb, int argc, char **argv);
 int sim_version_main(const struct verb *verb, int argc, char **argv);
 
 extern const struct option synth_options[], check_options[], reproduce_options[], replay_options[], fetch_options[];
-extern const char run_more[], reproduce_more[], replay_more[], fetch_more[], policies_more[], synth_more[], check_more[],
-        sim_completion_more[];
+extern const char run_more[], reproduce_more[], replay_more[], fetch_more[], policies_more[], synth_more[],
+        check_more[], sim_completion_more[];
 
 /* "lessor-sim VERB: words" on stderr; returns SIM_EXIT_BAD. */
 int sim_fail(const struct verb *verb, const struct error *err);
