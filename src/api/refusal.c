@@ -43,6 +43,8 @@ static const struct {
         { RULE_NO_SLOT, 409, "no-slot", "give it one with for" },
         { RULE_BOOKING_PAST, 422, "booking-past", "name another start (start, in) or length (for)" },
         { RULE_BOOKING_TAKEN, 409, "booking-taken", "take less, or another time" },
+        { RULE_TOO_FEW_DEVICES, 422, "too-few-devices", "ask for fewer (gpus), or name no device" },
+        { RULE_BOOKING_OF_GANG, 422, "booking-of-gang", "leave gpus out" },
         { RULE_LIMIT_BOOKINGS, 429, "limit-bookings", "see /api/limits" },
         { RULE_ADMIN_ONLY, 403, "admin-only", "ask one" },
         { RULE_MODE_CEILING, 409, "mode-ceiling", "change it, reload, and try again" },

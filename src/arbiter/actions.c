@@ -65,3 +65,15 @@ void actions_read_soon(struct world *world, struct actions *out, uint32_t device
 {
         read_after(world, out, device, SOON_MS);
 }
+
+void actions_read_of(struct world *world, struct actions *out, const struct lease *lease)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                actions_read(world, out, lease_part(lease, i).device);
+}
+
+void actions_read_soon_of(struct world *world, struct actions *out, const struct lease *lease)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                actions_read_soon(world, out, lease_part(lease, i).device);
+}

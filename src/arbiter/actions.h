@@ -18,3 +18,6 @@ struct action *actions_add_lease(struct world *world, struct actions *out, enum 
 void actions_read(struct world *world, struct actions *out, uint32_t device);
 /* The same, a little later: somebody is on his way, and the device is to show it. */
 void actions_read_soon(struct world *world, struct actions *out, uint32_t device);
+/* Both at all devices of @lease. */
+void actions_read_of(struct world *world, struct actions *out, const struct lease *lease);
+void actions_read_soon_of(struct world *world, struct actions *out, const struct lease *lease);

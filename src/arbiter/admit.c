@@ -31,7 +31,7 @@ static void set_demand(struct pass *p, struct entry *e, struct lease *lease, uin
  * empty, a display when it is switched on. Without following it would wait on an empty device for ever; without following
  * upwards the more that can be had would be somebody else's, beside it.
  */
-static void follow_whole(struct pass *p, struct entry *e)
+void admit_follow_whole(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
         struct lease *lease = e->least_bytes == 0 || e->kind != ENTRY_REQUEST ? NULL : world_lease_get(w, e->lease);
@@ -49,7 +49,7 @@ static void follow_whole(struct pass *p, struct entry *e)
 
 /* The same for a share of a device, but downwards only: "all" of what can be given is less when less can be given (the
  * driver's own shows when the device is empty), and nobody waits on an empty device for what it never gives. */
-static void follow_share(struct pass *p, struct entry *e)
+void admit_follow_share(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
         struct lease *lease = e->percent_milli == 0 ? NULL : world_lease_get(w, e->lease);
@@ -102,6 +102,10 @@ void admit_mind_bookings(struct pass *p, const struct entry *e, uint32_t device,
 
 static void look_at(struct pass *p, struct entry *e)
 {
+        if (e->n_more != 0) {
+                admit_look_at_gang(p, e);
+                return;
+        }
         struct world *w = p->world;
         struct pick picks[DEVICES_MAX];
         struct standing standings[DEVICES_MAX];
@@ -129,8 +133,8 @@ static void look_at(struct pass *p, struct entry *e)
         }
         if (admit_stays_parked(p, e))
                 return;
-        follow_whole(p, e);
-        follow_share(p, e);
+        admit_follow_whole(p, e);
+        admit_follow_share(p, e);
         admit_follow_need(p, e);
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)))
@@ -191,11 +195,11 @@ static bool look_early(struct pass *p, struct entry *e, uint64_t devices)
         size_t n_picks = 0;
         uint64_t unread = 0;
 
-        if (e->held_since_ms != 0 || e->kind == ENTRY_BOOKING ||
+        if (e->n_more != 0 || e->held_since_ms != 0 || e->kind == ENTRY_BOOKING ||
             (e->kind == ENTRY_THAW && !admit_last_look_allows(p, e)))
                 return false;
-        follow_whole(p, e);
-        follow_share(p, e);
+        admit_follow_whole(p, e);
+        admit_follow_share(p, e);
         admit_follow_need(p, e);
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(devices & (UINT64_C(1) << d)) || !lane_of(p, d)->usable)
@@ -245,13 +249,12 @@ static void settle_lane(struct pass *p, uint32_t device)
         if (!lane->looked || (lane->pending && !lane->head))
                 return;
         if (lane->old_head && lane->old_head->kind != ENTRY_NONE && lane->old_head != lane->head &&
-            lane->old_head->is_head && lane->old_head->head_device == device) {
-                lane->old_head->is_head = false;
-                lane->old_head->start_ms = 0;
+            entry_is_head_of(lane->old_head, device)) {
+                admit_leave_head(w, lane->old_head);
                 changed = true;
         }
 
-        if (head && (!head->is_head || head->head_device != device))
+        if (head && !entry_is_head_of(head, device))
                 head = NULL; /* it was kept, and became head elsewhere */
         bool claims = head && (lane->start.finite || lane->blocks);
         uint64_t want = claims ? u64_min(head->demand_bytes, sums_free_bytes(&lane->now)) : 0;
@@ -320,8 +323,11 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
                 struct entry *e = &w->entries[order[i]];
                 if (!e->is_head)
                         continue;
-                p.lanes[e->head_device].old_head = e;
-                (void) lane_of(&p, e->head_device);
+                for (uint64_t heads = entry_head_devices(e); heads != 0; heads &= heads - 1) {
+                        uint32_t d = (uint32_t) __builtin_ctzll(heads);
+                        p.lanes[d].old_head = e;
+                        (void) lane_of(&p, d);
+                }
         }
         for (uint32_t i = 0, k = 0; i < n; i++) {
                 struct entry *e = &w->entries[order[i]];

@@ -55,7 +55,7 @@ void admit_serve_plan(struct pass *p, struct entry *e, struct plan *plan)
         admit_tell_wait(p, e, &why, false);
 }
 
-static bool is_of_leases(const struct world *w, const struct reclaim *r)
+bool admit_is_of_leases(const struct world *w, const struct reclaim *r)
 {
         for (uint32_t i = 0; i < r->n; i++)
                 if (w->holders[r->steps[i].holder].kind != HOLDER_LEASE)
@@ -101,7 +101,7 @@ bool admit_reclaim_for(struct pass *p, struct entry *e, uint32_t *ret_device)
                         unread |= UINT64_C(1) << d;
                         continue;
                 }
-                if (!better || !is_of_leases(w, &r))
+                if (!better || !admit_is_of_leases(w, &r))
                         continue;
                 best = r;
                 *ret_device = d;

@@ -46,10 +46,8 @@ void admit_fill_reason(struct pass *p, struct reason *why, uint32_t device, cons
 void admit_drop_entry(struct world *w, struct entry *e)
 {
         struct ref ref = world_entry_ref(w, e);
-        struct plan *plan = world_plan_of(w, ref);
 
-        if (plan)
-                plan_end(w, plan);
+        plan_end_all(w, ref);
 
         world_each_holder_of (w, i, HOLDER_CLAIM)
                 if (ref_equal(w->holders[i].entry, ref))
@@ -58,7 +56,8 @@ void admit_drop_entry(struct world *w, struct entry *e)
         for (uint32_t i = 0; e->head_since_ms != 0 && i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0 && ref_equal(w->leases[i].backfill_for, ref)) {
                         w->leases[i].backfilled = false;
-                        world_device_changed(w, w->leases[i].device);
+                        for (uint32_t k = 0; k < lease_n_parts(&w->leases[i]); k++)
+                                world_device_changed(w, lease_part(&w->leases[i], k).device);
                         w->leases[i].backfill_for = (struct ref){ 0 };
                         w->leases[i].ledger_set_aside_bytes = 0;
                         world_ledger_changed(w);
@@ -121,56 +120,83 @@ static void note_backfill(struct pass *p, struct lease *lease, const struct lane
         p->ledger_room_bytes = u64_sub0(p->ledger_room_bytes, lease->ledger_set_aside_bytes);
 }
 
-/* A parked lease comes back: the same admission, but it holds its row already. */
-static void bring_back(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+/* A parked lease comes back: the same admission, but it holds its rows already. */
+static void bring_back(struct pass *p, struct entry *e, uint64_t devices, const struct standing *s)
 {
         struct world *w = p->world;
-        struct lane *lane = &p->lanes[device];
+        uint32_t first = (uint32_t) __builtin_ctzll(devices);
+        struct lane *lane = &p->lanes[first];
         struct lease *lease = world_lease_get(w, e->lease);
-        struct holder *h = world_holder_get(w, lease->holder);
+        struct holder *h;
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
-        world_holder_writing(w, h);
+        each_part(w, lease, h) world_holder_writing(w, h);
         note_backfill(p, lease, lane, e, s);
-        world_holder_written(w, h);
+        each_part(w, lease, h) world_holder_written(w, h);
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
         lease->kept_rank = (uint8_t) u64_min(entry_rank(&w->config, e, w->now_ms), lease->priority);
         lease->granted_ms = w->now_ms;
         admit_leave_heads(p, e);
         admit_drop_entry(w, e);
         thaw_begin(w, lease, p->out);
-        lane->has_leases = true;
-        if (lease->exclusive)
-                lane->exclusive_id = lease->id;
-        lane_refresh(w, device, lane);
-        if (beside) {
-                struct holder more = { .kind = HOLDER_CLAIM, .used_known = true, .reserved_bytes = h->reserved_bytes };
-                sums_add(&lane->start.at_start, &more);
-                lane->start_free_bytes = sums_free_bytes(&lane->start.at_start);
+        each_part(w, lease, h)
+        {
+                lane = &p->lanes[h->device];
+                lane->has_leases = true;
+                if (lease->exclusive)
+                        lane->exclusive_id = lease->id;
+                lane_refresh(w, h->device, lane);
+                if (beside) {
+                        struct holder more = { .kind = HOLDER_CLAIM,
+                                               .used_known = true,
+                                               .reserved_bytes = h->reserved_bytes };
+                        sums_add(&lane->start.at_start, &more);
+                        lane->start_free_bytes = sums_free_bytes(&lane->start.at_start);
+                }
+                shrink_claim(w, h->device);
         }
-        shrink_claim(w, device);
 }
 
-static void grant(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
+/* A row for it on each of @devices. */
+static void make_rows(struct world *w, struct lease *lease, uint64_t devices, uint64_t bytes)
+{
+        uint32_t n = 0;
+
+        for (; devices != 0; devices &= devices - 1) {
+                uint32_t device = (uint32_t) __builtin_ctzll(devices);
+                struct holder *h = world_holder_new(w, HOLDER_LEASE, device);
+                assert(h); /* the table of holders is sized for every lease */
+                h->reserved_bytes = bytes;
+                h->uncollected = true;
+                h->managed = lease->managed;
+                h->exclusive = lease->exclusive;
+                h->ways = lease->ways;
+                h->lease = world_lease_ref(w, lease);
+                struct part part = { .device = device, .holder = world_holder_ref(w, h) };
+                if (n == 0) {
+                        lease->device = part.device;
+                        lease->holder = part.holder;
+                } else {
+                        lease->more[n - 1] = part;
+                }
+                n++;
+        }
+        assert(n == 1U + lease->n_more);
+}
+
+static void grant(struct pass *p, struct entry *e, uint64_t devices, const struct standing *s)
 {
         struct world *w = p->world;
-        struct lane *lane = &p->lanes[device];
+        uint32_t first = (uint32_t) __builtin_ctzll(devices);
+        struct lane *lane = &p->lanes[first];
         struct lease *lease = world_lease_get(w, e->lease);
+        struct holder *h;
         struct reason why;
-        admit_fill_reason(p, &why, device, e, s);
+        assert(lease);
+        admit_fill_reason(p, &why, first, e, s);
 
-        struct holder *h = world_holder_new(w, HOLDER_LEASE, device);
-        assert(h && lease); /* the table of holders is sized for every lease */
-        h->reserved_bytes = e->demand_bytes;
-        h->uncollected = true;
-        h->managed = lease->managed;
-        h->exclusive = lease->exclusive;
-        h->ways = lease->ways;
-        h->lease = world_lease_ref(w, lease);
-
+        make_rows(w, lease, devices, e->demand_bytes);
         lease->state = (uint8_t) lease_next((enum lease_state) lease->state, LEASE_EVENT_GRANT);
-        lease->device = device;
-        lease->holder = world_holder_ref(w, h);
         lease->granted_ms = w->now_ms;
         lease->renewed_ms = w->now_ms;
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
@@ -178,15 +204,18 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         lease->kept_rank = (uint8_t) u64_min(entry_rank(&w->config, e, w->now_ms), lease->priority);
         lease->slot_end_ms = lease->slot_ms != 0 ? u64_max(w->now_ms, e->due_ms) + lease->slot_ms : 0;
         note_backfill(p, lease, lane, e, s);
-        world_holder_written(w, h);
+        each_part(w, lease, h) world_holder_written(w, h);
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
         struct user *user = &w->users[lease->user];
-        usage_set_held(&w->config, user, user->held_bytes + lease->bytes, w->now_ms);
+        usage_set_held(&w->config, user, user->held_bytes + lease_whole_bytes(lease), w->now_ms);
 
-        lane->has_leases = true;
-        if (lease->exclusive)
-                lane->exclusive_id = lease->id;
+        each_part(w, lease, h)
+        {
+                p->lanes[h->device].has_leases = true;
+                if (lease->exclusive)
+                        p->lanes[h->device].exclusive_id = lease->id;
+        }
 
         bool collected = e->collected;
         struct newcomer *mine =
@@ -203,14 +232,22 @@ static void grant(struct pass *p, struct entry *e, uint32_t device, const struct
         if (collected)
                 life_set_active(w, lease, a->token, p->out);
         /* Only now is it known how it counts: managed memory is unknown from the moment it runs. */
-        lane_add(lane, h, beside);
-        shrink_claim(w, device);
+        each_part(w, lease, h)
+        {
+                lane_add(&p->lanes[h->device], h, beside);
+                shrink_claim(w, h->device);
+        }
+}
+
+void admit_start_on(struct pass *p, struct entry *e, uint64_t devices, const struct standing *s)
+{
+        if (e->kind == ENTRY_THAW)
+                bring_back(p, e, devices, s);
+        else
+                grant(p, e, devices, s);
 }
 
 void admit_start(struct pass *p, struct entry *e, uint32_t device, const struct standing *s)
 {
-        if (e->kind == ENTRY_THAW)
-                bring_back(p, e, device, s);
-        else
-                grant(p, e, device, s);
+        admit_start_on(p, e, UINT64_C(1) << device, s);
 }

@@ -122,16 +122,18 @@ static bool keep_blocking(struct pass *p, struct entry *e, bool *ret_blocks)
 
 /* Which of its devices is it head of: where it can start first; where it already is, if that is no later; else the lowest.
  * A device that waits for a look changes no head, but keeps the one it has. */
-static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *ret_device, struct projection *ret_start)
+static bool choose_head_lane(struct pass *p, const struct entry *e, struct projection starts[DEVICES_MAX],
+                             uint64_t *ret_devices)
 {
         struct world *w = p->world;
-        bool found = false;
+        struct projection best = { .finite = false };
+        uint32_t device = NO_DEVICE;
 
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)))
                         continue;
                 struct lane *lane = lane_of(p, d);
-                bool is_here = e->is_head && e->head_device == d;
+                bool is_here = entry_is_head_of(e, d);
                 if (!lane->usable || (lane->head && lane->head != e) || (lane->pending && !is_here) ||
                     e->demand_bytes > lane->ceiling_bytes)
                         continue;
@@ -139,15 +141,18 @@ static bool choose_head_lane(struct pass *p, const struct entry *e, uint32_t *re
                 struct projection start;
                 project_start(w, d, &lane->now, e, &start);
                 booking_push(w, d, &lane->now, e, &start);
-                bool sooner = start.finite && (!ret_start->finite || start.start_ms < ret_start->start_ms);
-                bool as_soon = start.finite == ret_start->finite && start.start_ms == ret_start->start_ms;
-                if (found && !sooner && !(is_here && as_soon))
+                bool sooner = start.finite && (!best.finite || start.start_ms < best.start_ms);
+                bool as_soon = start.finite == best.finite && start.start_ms == best.start_ms;
+                if (device != NO_DEVICE && !sooner && !(is_here && as_soon))
                         continue;
-                *ret_device = d;
-                *ret_start = start;
-                found = true;
+                device = d;
+                best = start;
         }
-        return found;
+        if (device == NO_DEVICE)
+                return false;
+        starts[device] = best;
+        *ret_devices = UINT64_C(1) << device;
+        return true;
 }
 
 void admit_say_booking(struct pass *p, const struct entry *booking, struct reason *why)
@@ -166,7 +171,7 @@ struct reclaim_demand admit_demand_of(const struct world *w, const struct entry 
 }
 
 /* Why nobody's memory on @device is taken back for it; false: of that nothing is to be said. Worked out only where it is told. */
-static bool say_nobody_gives_way(struct world *w, const struct entry *e, uint32_t device, struct reason *why)
+bool admit_say_nobody_gives_way(struct world *w, const struct entry *e, uint32_t device, struct reason *why)
 {
         struct reason cannot = { 0 };
         struct reclaim found;
@@ -183,19 +188,75 @@ static bool say_nobody_gives_way(struct world *w, const struct entry *e, uint32_
         return true;
 }
 
-/* @e cannot start: if one of its devices has no head yet, it is that head. @asked: the device on which others were looked for who could give way to it; NO_DEVICE = none. */
+void admit_leave_head(struct world *w, struct entry *e)
+{
+        e->is_head = false;
+        e->start_ms = 0;
+        if (e->n_more == 0)
+                return; /* its claim goes when its device is settled */
+        e->head_devices = 0;
+        world_each_holder_of (w, i, HOLDER_CLAIM)
+                if (w->holders[i].claim_kind == CLAIM_HEAD && ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+                        world_holder_drop(w, &w->holders[i]);
+}
+
+/* It can start when the last of its devices is ready; without a start on each it claims nothing on any. Returns that device. */
+static uint32_t join_starts(uint64_t devices, struct projection *starts, bool *ret_finite)
+{
+        uint32_t last = (uint32_t) __builtin_ctzll(devices);
+
+        for (uint64_t rest = devices; rest != 0; rest &= rest - 1) {
+                uint32_t d = (uint32_t) __builtin_ctzll(rest);
+                if (starts[last].finite && (!starts[d].finite || starts[d].start_ms > starts[last].start_ms))
+                        last = d;
+        }
+        *ret_finite = starts[last].finite;
+        for (uint64_t rest = devices; rest != 0 && !*ret_finite; rest &= rest - 1)
+                starts[__builtin_ctzll(rest)].finite = false;
+        return last;
+}
+
+/* It is head of @devices now; who was before it there is so no more. */
+static void take_head(struct pass *p, struct entry *e, uint64_t devices)
+{
+        struct world *w = p->world;
+
+        if (entry_head_devices(e) != devices) {
+                world_each_holder_of (w, i, HOLDER_CLAIM) /* a claim left on another device */
+                        if ((devices >> w->holders[i].device & 1) == 0 &&
+                            ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
+                                world_holder_drop(w, &w->holders[i]);
+                for (uint64_t rest = devices; rest != 0; rest &= rest - 1) {
+                        uint32_t d = (uint32_t) __builtin_ctzll(rest);
+                        struct entry *old = p->lanes[d].old_head;
+                        if (old && old != e && entry_is_head_of(old, d))
+                                admit_leave_head(w, old);
+                }
+        }
+        e->is_head = true;
+        e->head_device = (uint32_t) __builtin_ctzll(devices);
+        e->head_devices = e->n_more != 0 ? devices : 0;
+        if (e->head_since_ms == 0)
+                e->head_since_ms = w->now_ms != 0 ? w->now_ms : 1;
+}
+
+/* @e cannot start: if one of its devices has no head yet, it is that head. @asked: the device on which others were looked for
+ * who could give way to it; NO_DEVICE = none. */
 bool admit_become_head(struct pass *p, struct entry *e, const struct standing *standings, uint32_t asked)
 {
         struct world *w = p->world;
-        uint32_t device = NO_DEVICE;
-        struct projection start;
-        start.finite = false;
-        start.start_ms = 0;
-        if (e->no_wait || !choose_head_lane(p, e, &device, &start))
+        struct projection starts[DEVICES_MAX]; /* of the chosen ones */
+        uint64_t devices = 0;
+        bool finite;
+
+        if (e->no_wait ||
+            !(e->n_more != 0 ? admit_choose_heads(p, e, starts, &devices) : choose_head_lane(p, e, starts, &devices)))
                 return false;
+        uint32_t device = join_starts(devices, starts, &finite);
+        uint64_t start_ms = finite ? starts[device].start_ms : 0;
 
         bool blocks = e->kind == ENTRY_BOOKING; /* it was promised: new work that would stay waits */
-        if (!start.finite && !blocks && !keep_blocking(p, e, &blocks)) {
+        if (!finite && !blocks && !keep_blocking(p, e, &blocks)) {
                 for (uint32_t d = 0; d < w->n_devices; d++)
                         if (p->lanes[d].head == e)
                                 p->lanes[d].head = NULL;
@@ -204,25 +265,14 @@ bool admit_become_head(struct pass *p, struct entry *e, const struct standing *s
 
         const struct standing *s = standings ? &standings[device] : NULL;
         struct lane *lane = &p->lanes[device];
-        bool start_changed =
-                !e->is_head || e->head_device != device || e->start_ms != (start.finite ? start.start_ms : 0);
-        lane_set_head(lane, e, entry_rank(&w->config, e, w->now_ms), blocks, &start);
-
-        if (!e->is_head || e->head_device != device) {
-                world_each_holder_of (w, i, HOLDER_CLAIM) /* a claim left on another device */
-                        if (w->holders[i].device != device && ref_equal(w->holders[i].entry, world_entry_ref(w, e)))
-                                world_holder_drop(w, &w->holders[i]);
-                if (lane->old_head && lane->old_head != e && lane->old_head->head_device == device) {
-                        lane->old_head->is_head = false;
-                        lane->old_head->start_ms = 0;
-                }
+        bool start_changed = entry_head_devices(e) != devices || e->start_ms != start_ms;
+        for (uint64_t rest = devices; rest != 0; rest &= rest - 1) {
+                uint32_t d = (uint32_t) __builtin_ctzll(rest);
+                lane_set_head(&p->lanes[d], e, entry_rank(&w->config, e, w->now_ms), blocks, &starts[d]);
         }
-        e->is_head = true;
-        e->head_device = device;
-        if (e->head_since_ms == 0)
-                e->head_since_ms = w->now_ms != 0 ? w->now_ms : 1;
-        e->head_is_finite = e->head_is_finite || start.finite;
-        e->start_ms = start.finite ? start.start_ms : 0;
+        take_head(p, e, devices);
+        e->head_is_finite = e->head_is_finite || finite;
+        e->start_ms = start_ms;
 
         enum rule rule = lane->exclusive_id != 0 ? RULE_EXCLUSIVE_HOLDS
                          : s && s->booking       ? RULE_BEFORE_BOOKING
@@ -234,7 +284,7 @@ bool admit_become_head(struct pass *p, struct entry *e, const struct standing *s
         why.start_ms = e->start_ms;
         if (rule == RULE_BEFORE_BOOKING)
                 admit_say_booking(p, s->booking, &why);
-        if (!say_nobody_gives_way(w, e, asked, &why))
+        if (!admit_say_nobody_gives_way(w, e, asked, &why))
                 reason_add_holders(&why, w, device, world_entry_ref(w, e));
         admit_tell_wait(p, e, &why, start_changed);
         return true;
@@ -312,15 +362,18 @@ void admit_wait_for_reading(struct pass *p, struct entry *e, uint64_t devices, c
 bool admit_is_too_large(struct pass *p, struct entry *e)
 {
         struct world *w = p->world;
-        uint32_t best = NO_DEVICE;
+        uint32_t best = NO_DEVICE, n_fitting = 0;
         uint64_t best_bytes = 0;
 
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(e->devices & (UINT64_C(1) << d)) || !lane_of(p, d)->usable)
                         continue;
                 uint64_t bytes = p->lanes[d].ceiling_bytes;
-                if (e->demand_bytes <= bytes)
-                        return false;
+                if (e->demand_bytes <= bytes) {
+                        if (++n_fitting > e->n_more)
+                                return false;
+                        continue;
+                }
                 if (best == NO_DEVICE || bytes > best_bytes) {
                         best = d;
                         best_bytes = bytes;

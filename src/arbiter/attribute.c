@@ -15,8 +15,13 @@ static bool lease_covers(const struct lease *lease, struct identity id)
 
 static uint64_t untaken_bytes(const struct world *w, const struct lease *lease)
 {
-        const struct holder *h = &w->holders[lease->holder.index];
-        return u64_sub0(h->reserved_bytes, h->used_bytes);
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++) {
+                const struct holder *h = &w->holders[lease_part(lease, i).holder.index];
+                bytes = u64_add_sat(bytes, u64_sub0(h->reserved_bytes, h->used_bytes));
+        }
+        return bytes;
 }
 
 /* Among others' leases nobody chooses. */
@@ -35,8 +40,8 @@ static bool is_better(const struct world *w, const struct lease *a, const struct
         bool a_named = token_names(by_token, a), b_named = token_names(by_token, b);
         if (a_named != b_named)
                 return a_named;
-        if ((a->device == device) != (b->device == device))
-                return a->device == device;
+        if (lease_is_on(a, device) != lease_is_on(b, device))
+                return lease_is_on(a, device);
         if (untaken_bytes(w, a) != untaken_bytes(w, b))
                 return untaken_bytes(w, a) > untaken_bytes(w, b);
         return a->id < b->id;
@@ -98,7 +103,9 @@ uint32_t attribute_count_workers(const struct world *w, const struct lease *leas
 
         for (uint32_t i = 0; i < w->n_occupancies; i++) {
                 const struct occupancy *o = &w->occupancies[i];
-                if (!ref_equal(o->holder, lease->holder) || identity_equal(o->identity, lease->binding.owner))
+                const struct holder *h = &w->holders[o->holder.index];
+                if (h->kind != HOLDER_LEASE || !ref_equal(h->lease, world_lease_ref(w, lease)) ||
+                    identity_equal(o->identity, lease->binding.owner))
                         continue;
 
                 const struct process *p = process_at(w, o->identity);

@@ -105,7 +105,8 @@ static bool may_pin(struct world *w, const struct change *c, const struct lease 
         }
         world_each_holder_of (w, i, HOLDER_LEASE) {
                 const struct holder *h = &w->holders[i];
-                if (!h->pinned || ref_equal(h->lease, world_lease_ref(w, lease)))
+                if (!h->pinned || ref_equal(h->lease, world_lease_ref(w, lease)) ||
+                    h->device != w->leases[h->lease.index].device) /* a gang's is one pin */
                         continue;
                 n += w->leases[h->lease.index].uid == lease->uid;
         }
@@ -152,7 +153,8 @@ static void set_slot(struct world *w, const struct change *c, struct lease *leas
         if (e)
                 e->limit_ms = lease->slot_end_ms != 0 ? u64_max(u64_sub0(lease->slot_end_ms, now_ms), 1) : 0;
         lease->slot_warned = false;
-        world_device_changed(w, lease->device);
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                world_device_changed(w, lease_part(lease, i).device);
 }
 
 static void set_start(struct world *w, const struct change *c, struct lease *lease)
@@ -165,15 +167,16 @@ static void set_start(struct world *w, const struct change *c, struct lease *lea
 
 static void set_pin(struct world *w, const struct change *c, struct lease *lease)
 {
-        struct holder *h = world_holder_get(w, lease->holder);
-
-        if (!h)
-                return;
         uint64_t pin_ms = pin_after(w, c);
-        world_holder_writing(w, h);
-        h->pinned = (c->what & CHANGE_PIN) != 0;
-        h->pin_end_ms = h->pinned && pin_ms != 0 ? u64_add_sat(w->now_ms, pin_ms) : 0;
-        world_holder_written(w, h);
+        struct holder *h;
+
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                h->pinned = (c->what & CHANGE_PIN) != 0;
+                h->pin_end_ms = h->pinned && pin_ms != 0 ? u64_add_sat(w->now_ms, pin_ms) : 0;
+                world_holder_written(w, h);
+        }
 }
 
 void change_step(struct world *w, const struct change *c, struct actions *out)
@@ -223,9 +226,12 @@ void change_tick(struct world *w, struct lease *lease, struct actions *out)
 
         if (!h || !h->pinned || h->pin_end_ms == 0 || w->now_ms < h->pin_end_ms)
                 return;
-        world_holder_writing(w, h);
-        h->pinned = false;
-        h->pin_end_ms = 0;
-        world_holder_written(w, h);
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                h->pinned = false;
+                h->pin_end_ms = 0;
+                world_holder_written(w, h);
+        }
         actions_add_lease(w, out, ACTION_CHANGED, lease, &(struct reason){ .rule = RULE_PIN_OVER });
 }

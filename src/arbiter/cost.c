@@ -12,7 +12,7 @@ static bool breaks_work(enum way_out_kind way)
 
 static struct cost guess(const struct lease *lease, enum way_out_kind way)
 {
-        uint64_t move_ms = lease->bytes / BYTES_PER_MS;
+        uint64_t move_ms = lease_whole_bytes(lease) / BYTES_PER_MS;
 
         switch (way) {
         case WAY_OUT_CHECKPOINT:
@@ -114,7 +114,7 @@ static bool runs_what_was_proven(struct world *w, const struct lease *lease)
         for (uint32_t i = 0; habit && i < w->n_processes; i++) {
                 const struct process *p = &w->processes[i];
                 if (ref_equal(p->lease, ref) && p->program != 0 && habit->proof_program != 0 &&
-                    p->program != habit->proof_program && world_occupancy_find(w, lease->device, p->identity))
+                    p->program != habit->proof_program && world_has_memory_of(w, lease, p->identity))
                         return false;
         }
         return true;
@@ -136,8 +136,8 @@ uint8_t ways_of_lease(struct world *w, const struct lease *lease)
 void ways_prove(struct world *w, struct lease *lease)
 {
         struct habit *habit = lease->consumer[0] != '\0' ? world_habit(w, lease->uid, lease->consumer) : NULL;
-        struct holder *h = world_holder_get(w, lease->holder);
         struct ref ref = world_lease_ref(w, lease);
+        struct holder *h;
 
         if (habit) {
                 habit->proven = true;
@@ -146,15 +146,15 @@ void ways_prove(struct world *w, struct lease *lease)
                 habit->last_ms = w->now_ms;
                 for (uint32_t i = 0; i < w->n_processes; i++)
                         if (ref_equal(w->processes[i].lease, ref) && w->processes[i].program != 0 &&
-                            world_occupancy_find(w, lease->device, w->processes[i].identity))
+                            world_has_memory_of(w, lease, w->processes[i].identity))
                                 habit->proof_program = w->processes[i].program;
         }
         if (lease->ways.named != 0 && !lease->filler)
                 return; /* what is named is all that is used */
-        if (h)
-                world_holder_writing(w, h);
+        each_part(w, lease, h) world_holder_writing(w, h);
         lease->ways.proven |= WAY_OUT_BIT(WAY_OUT_CHECKPOINT);
-        if (h) {
+        each_part(w, lease, h)
+        {
                 h->ways = lease->ways;
                 world_holder_written(w, h);
         }

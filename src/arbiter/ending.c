@@ -47,7 +47,7 @@ static bool works_elsewhere(const struct world *w, const struct lease *lease, st
         for (uint32_t i = 0; i < w->n_occupancies; i++) {
                 const struct occupancy *row = &w->occupancies[i];
                 const struct holder *h = &w->holders[row->holder.index];
-                if (!identity_equal(row->identity, identity) || ref_equal(row->holder, lease->holder))
+                if (!identity_equal(row->identity, identity) || ref_equal(h->lease, world_lease_ref(w, lease)))
                         continue;
                 if (h->kind == HOLDER_LEASE && w->leases[h->lease.index].state != LEASE_DRAINING)
                         return true;

@@ -12,7 +12,7 @@
 static bool is_wanted(const struct world *w, uint32_t device)
 {
         for (uint32_t i = 0; i < w->n_entries; i++)
-                if (w->entries[i].kind != ENTRY_NONE && w->entries[i].is_head && w->entries[i].head_device == device)
+                if (w->entries[i].kind != ENTRY_NONE && entry_is_head_of(&w->entries[i], device))
                         return true;
         for (uint32_t i = 0; i < w->n_plans; i++)
                 if (w->plans[i].id != 0 && w->plans[i].device == device)
@@ -31,14 +31,23 @@ static const struct lease *more_important_at_work(const struct world *w, const s
 {
         unsigned rank = lease_rank(&w->config, lease, w->now_ms);
 
-        world_each_holder_on (w, i, lease->device) {
-                const struct holder *h = &w->holders[i];
-                const struct lease *other = h->kind == HOLDER_LEASE ? &w->leases[h->lease.index] : NULL;
-                if (other && other != lease && other->state == LEASE_ACTIVE && is_at_work(w, h) && !other->over_time &&
-                    rank_passes(&w->config, other->priority, rank))
-                        return other;
-        }
+        for (uint32_t k = 0; k < lease_n_parts(lease); k++)
+                world_each_holder_on (w, i, lease_part(lease, k).device) {
+                        const struct holder *h = &w->holders[i];
+                        const struct lease *other = h->kind == HOLDER_LEASE ? &w->leases[h->lease.index] : NULL;
+                        if (other && other != lease && other->state == LEASE_ACTIVE && is_at_work(w, h) &&
+                            !other->over_time && rank_passes(&w->config, other->priority, rank))
+                                return other;
+                }
         return NULL;
+}
+
+static bool is_anywhere_wanted(const struct world *w, const struct lease *lease)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                if (is_wanted(w, lease_part(lease, i).device))
+                        return true;
+        return false;
 }
 
 static void begin(struct world *w, struct lease *lease, const struct lease *for_whom, struct actions *out)
@@ -55,8 +64,7 @@ static void begin(struct world *w, struct lease *lease, const struct lease *for_
         lease->park.deadline_ms = w->now_ms + w->config.lock_ms + HANDS_LATE_MS;
         lease->park.told = false;
         each_member (w, lease, p) {
-                const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
-                p->device_bytes = o ? o->used_bytes : 0;
+                member_note_memory(w, lease, p);
                 member_order(w, lease, p, HAND_HOLD, MEMBER_LOCKING, 0, w->config.lock_ms, out);
         }
 }
@@ -108,8 +116,8 @@ static bool may_be_held(struct world *w, const struct lease *lease)
 
         return w->config.hold_in_place && !w->degraded && w->pause == PAUSE_NONE && lease->state == LEASE_ACTIVE &&
                !lease->ending && lease->park.step == PARK_NONE && w->now_ms >= lease->park.not_before_ms && h &&
-               h->n_processes != 0 && !h->pinned && !h->protected && w->host.checkpoint == CHECKPOINT_CAN &&
-               lease_rank(&w->config, lease, w->now_ms) >= PRIORITY_FILLER &&
+               world_lease_listed(w, lease) != 0 && !h->pinned && !h->protected &&
+               w->host.checkpoint == CHECKPOINT_CAN && lease_rank(&w->config, lease, w->now_ms) >= PRIORITY_FILLER &&
                (ways_of_lease(w, lease) & WAY_OUT_BIT(WAY_OUT_CHECKPOINT));
 }
 
@@ -120,10 +128,10 @@ void hold_all(struct world *w, struct actions *out)
                 if (w->lease_ids[i] == 0 || !actions_have_room(out, ACTIONS_PER_TREE))
                         continue;
                 if (lease->state == LEASE_HELD && lease->park.step == PARK_HELD_HERE) {
-                        if (!w->config.hold_in_place || is_wanted(w, lease->device) ||
+                        if (!w->config.hold_in_place || is_anywhere_wanted(w, lease) ||
                             !more_important_at_work(w, lease))
                                 hold_let_go(w, lease, out);
-                } else if (may_be_held(w, lease) && !is_wanted(w, lease->device)) {
+                } else if (may_be_held(w, lease) && !is_anywhere_wanted(w, lease)) {
                         const struct lease *for_whom = more_important_at_work(w, lease);
                         if (for_whom)
                                 begin(w, lease, for_whom, out);

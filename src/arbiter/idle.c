@@ -25,17 +25,34 @@ static const struct lease *lease_of(const struct world *w, const struct holder *
         return h->kind == HOLDER_LEASE && h->lease.index < w->n_leases ? &w->leases[h->lease.index] : NULL;
 }
 
+/* A gang does nothing where it does nothing on any of its devices. */
+static uint64_t rests_since_ms(const struct world *w, const struct lease *lease, const struct holder *h)
+{
+        uint64_t since = h->rests_since_ms;
+
+        for (uint32_t i = 0; lease->n_more != 0 && since != 0 && i < lease_n_parts(lease); i++) {
+                uint64_t part = w->holders[lease_part(lease, i).holder.index].rests_since_ms;
+                since = part == 0 ? 0 : u64_max(since, part);
+        }
+        return since;
+}
+
+static uint64_t since_ms(const struct world *w, const struct lease *lease, const struct holder *h)
+{
+        return h->tells_idle ? h->idle_since_ms : rests_since_ms(w, lease, h);
+}
+
 uint64_t idle_since_ms(const struct world *w, const struct holder *h)
 {
         const struct lease *lease = lease_of(w, h);
 
-        return lease && may_be_idle(lease) ? holder_idle_since_ms(h) : 0;
+        return lease && may_be_idle(lease) ? since_ms(w, lease, h) : 0;
 }
 
 uint64_t idle_reclaimable_since_ms(const struct world *w, const struct holder *h, uint64_t *ret_changes_ms)
 {
         const struct lease *lease = lease_of(w, h);
-        uint64_t seen_ms = lease && !h->tells_idle ? h->rests_since_ms : 0;
+        uint64_t seen_ms = lease && !h->tells_idle ? rests_since_ms(w, lease, h) : 0;
         uint64_t after_ms = lease ? ladder_of(w, lease)->reclaimable_ms : 0;
 
         if (ret_changes_ms)
@@ -72,14 +89,17 @@ void idle_after_reading(struct world *w, const struct lease *lease, struct holde
 static void say(struct world *w, const struct lease *lease, const struct holder *h, enum action_kind kind,
                 enum rule rule, uint64_t since, struct actions *out)
 {
-        uint64_t after_ms = ladder_of(w, lease)->reclaimable_ms;
+        uint64_t after_ms = ladder_of(w, lease)->reclaimable_ms, used_bytes, reserved_bytes = 0;
+        const struct holder *part;
 
+        (void) world_lease_used(w, lease, &used_bytes);
+        each_part(w, lease, part) reserved_bytes = u64_add_sat(reserved_bytes, part->reserved_bytes);
         actions_add_lease(w, out, kind, lease,
                           &(struct reason){ .rule = (uint16_t) rule,
                                             .start_ms = since,
                                             .earliest_ms = after_ms != 0 && !h->tells_idle ? since + after_ms : 0,
-                                            .used_bytes = h->used_bytes,
-                                            .reserved_bytes = h->reserved_bytes });
+                                            .used_bytes = used_bytes,
+                                            .reserved_bytes = reserved_bytes });
 }
 
 /* The highest step that is due; lower ones that were missed are not made up for. */
@@ -109,7 +129,7 @@ void idle_tick(struct world *w, const struct lease *lease, struct actions *out)
                                                       [IDLE_TOLD_RECLAIMABLE] = RULE_IDLE_RECLAIMABLE,
                                                       [IDLE_TOLD_LISTED] = RULE_IDLE_LISTED };
         struct holder *h = world_holder_get(w, lease->holder);
-        uint64_t since = h && may_be_idle(lease) ? holder_idle_since_ms(h) : 0;
+        uint64_t since = h && may_be_idle(lease) ? since_ms(w, lease, h) : 0;
 
         if (!h || !actions_have_room(out, 3))
                 return;

@@ -91,7 +91,7 @@ void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const s
 {
         struct entry *head = lane->old_head;
 
-        if (lane->head || !head || head == e || head->held_since_ms != 0 || (e->is_head && e->head_device == device))
+        if (lane->head || !head || head == e || head->held_since_ms != 0 || entry_is_head_of(e, device))
                 return;
 
         unsigned rank = entry_rank(&w->config, head, w->now_ms);

@@ -52,23 +52,44 @@ static struct lease *find_for(struct world *w, const struct lease_call *call, st
         return lease;
 }
 
-static struct holder *holder_of(struct world *w, const struct lease *lease)
-{
-        struct holder *h = world_holder_get(w, lease->holder);
-        assert(h);
-        return h;
-}
-
 void life_change_state(struct world *w, struct lease *lease, enum lease_event event)
 {
         enum lease_state next = lease_next((enum lease_state) lease->state, event);
+        struct holder *h;
+
         assert(next != LEASE_NONE);
-        struct holder *h = world_holder_get(w, lease->holder);
-        if (h)
-                world_holder_writing(w, h);
+        each_part(w, lease, h) world_holder_writing(w, h);
         lease->state = (uint8_t) next;
-        if (h)
+        each_part(w, lease, h) world_holder_written(w, h);
+}
+
+/* Its grant is collected: what it reserves it may have taken by now. */
+static void set_collected(struct world *w, const struct lease *lease)
+{
+        struct holder *h;
+
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                h->uncollected = false;
                 world_holder_written(w, h);
+        }
+}
+
+static uint64_t used_bytes(const struct world *w, const struct lease *lease)
+{
+        uint64_t bytes;
+
+        (void) world_lease_used(w, lease, &bytes);
+        return bytes;
+}
+
+static bool lists_processes(const struct world *w, const struct lease *lease)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                if (!w->devices[lease_part(lease, i).device].per_process_known)
+                        return false;
+        return true;
 }
 
 /* Out of the books: the one place where a lease ends. */
@@ -78,15 +99,18 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
         a->token = token;
         park_forget(w, lease);
 
-        struct holder *h = world_holder_get(w, lease->holder);
-        if (h) {
+        struct holder *h;
+        if (lease_n_parts(lease) != 0) {
                 /* What still points at it: processes that go on are strangers from the next reading on. */
                 struct ref ref = world_lease_ref(w, lease);
                 for (uint32_t i = 0; i < w->n_processes; i++)
                         if (ref_equal(w->processes[i].lease, ref))
                                 process_put_under(&w->processes[i], (struct ref){ 0 }, ATTRIBUTED_NOT);
-                assert(h->n_processes == 0);
-                world_holder_drop(w, h);
+                each_part(w, lease, h)
+                {
+                        assert(h->n_processes == 0);
+                        world_holder_drop(w, h);
+                }
         }
         world_each_holder_of (w, i, HOLDER_STRANGER) /* strangers of its tree on other cards stay strangers */
                 if (ref_equal(w->holders[i].lease, world_lease_ref(w, lease)))
@@ -101,7 +125,14 @@ static void stop_counting(struct world *w, const struct lease *lease)
         struct user *user = &w->users[lease->user];
 
         if (lease->state != LEASE_PARKED)
-                usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease->bytes), w->now_ms);
+                usage_set_held(&w->config, user, u64_sub0(user->held_bytes, lease_whole_bytes(lease)), w->now_ms);
+}
+
+/* Is anything of it seen there, or may be? On a lost card nothing will ever be seen again. */
+static bool is_listed(const struct world *w, const struct holder *h)
+{
+        return w->devices[h->device].health != DEVICE_LOST &&
+               (h->n_processes != 0 || (!h->uncollected && !h->used_known));
 }
 
 void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_t token, struct actions *out)
@@ -116,7 +147,7 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
                 return;
         }
 
-        struct holder *h = holder_of(w, lease);
+        struct holder *h;
         struct entry *thaw = world_entry_get(w, lease->entry);
         if (thaw)
                 admit_drop_entry(w, thaw);
@@ -129,32 +160,35 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         life_change_state(w, lease, LEASE_EVENT_END);
         park_forget(w, lease); /* wherever it was on its way to, it arrives nowhere any more */
 
-        uint32_t device = lease->device;
+        const struct lease was = *lease;
         if (end == END_UNADOPTED)
                 adopt_undo(w, lease);
-        bool listed = h->n_processes != 0 || (!h->uncollected && !h->used_known);
-        if (w->devices[device].health == DEVICE_LOST)
-                listed = false; /* nothing of it will ever be seen there again */
+        bool listed = false;
+        each_part(w, lease, h) listed = listed || is_listed(w, h);
         if (!listed) {
                 bury(w, lease, &why, token, out);
-                reading_outdated(w, device, out);
+                reading_outdated_of(w, &was, out);
                 return;
         }
 
-        world_holder_writing(w, h);
-        /* Ended in the books, memory still there: it counts by what it uses, and where that is unknown by what it had. */
-        if (holder_reading_is_known(h))
-                h->reserved_bytes = 0;
-        h->uncollected = false;
-        h->pinned = false; /* what it was promised is over: what stays behind is in nobody's way but by its memory */
-        h->pin_end_ms = 0;
-        h->exclusive = false;
-        world_holder_written(w, h);
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                /* Ended in the books, memory still there: it counts by what it uses, and where that is unknown by what it had. */
+                if (holder_reading_is_known(h))
+                        h->reserved_bytes = 0;
+                h->uncollected = false;
+                h->pinned =
+                        false; /* what it was promised is over: what stays behind is in nobody's way but by its memory */
+                h->pin_end_ms = 0;
+                h->exclusive = false;
+                world_holder_written(w, h);
+        }
         why.rule = RULE_DRAINING;
-        why.used_bytes = h->used_bytes;
+        why.used_bytes = used_bytes(w, lease);
         struct action *a = actions_add_lease(w, out, ACTION_DRAINING, lease, &why);
         a->token = token;
-        reading_outdated(w, device, out);
+        reading_outdated_of(w, lease, out);
 }
 
 void life_set_active(struct world *w, struct lease *lease, uint64_t token, struct actions *out)
@@ -165,17 +199,13 @@ void life_set_active(struct world *w, struct lease *lease, uint64_t token, struc
         lease->owner_gone = false;
         lease->leaving_told = 0;
         ending_owner_is_back(w, lease);
-
-        struct holder *h = holder_of(w, lease);
-        world_holder_writing(w, h);
-        h->uncollected = false;
-        world_holder_written(w, h);
+        set_collected(w, lease);
 
         struct action *a = actions_add_lease(w, out, ACTION_ACTIVE, lease, &(struct reason){ .rule = RULE_ACTIVATED });
         a->token = token;
         /* Its program may have been on the card before it asked: the next look counts it under the lease. */
         if (attribute_take(w, lease))
-                reading_outdated(w, lease->device, out);
+                reading_outdated_of(w, lease, out);
 }
 
 void life_activate(struct world *w, const struct lease_call *call, struct actions *out)
@@ -290,27 +320,24 @@ void life_owner_ended(struct world *w, const struct lease_call *call, struct act
                 return;
         }
 
-        struct holder *h = holder_of(w, lease);
         if (!away && lease->park.step == PARK_NONE) /* else it is parked, and orphaned once it is back */
                 life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         lease->owner_gone = true;
         lease->ended_ms = w->now_ms;
         lease->leaving_told = 0;
-        world_holder_writing(w, h);
-        h->uncollected = false;
-        world_holder_written(w, h);
+        set_collected(w, lease);
         actions_add_lease(
                 w, out, ACTION_ORPHANED, lease,
-                &(struct reason){ .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = h->used_bytes });
-        reading_outdated(w, lease->device, out);
+                &(struct reason){ .rule = RULE_ORPHANED, .end = (uint16_t) end, .used_bytes = used_bytes(w, lease) });
+        reading_outdated_of(w, lease, out);
 }
 
 /* Nothing of it is on the device any more. Without per-process figures nobody can tell: the time that settling may take
  * has to pass, and the device's own figure keeps counting what is there. */
-static bool is_drained(const struct world *w, const struct lease *lease, const struct holder *h)
+static bool is_drained(const struct world *w, const struct lease *lease)
 {
-        if (h->n_processes != 0 || w->devices[lease->device].per_process_known)
-                return h->n_processes == 0;
+        if (world_lease_listed(w, lease) != 0 || lists_processes(w, lease))
+                return world_lease_listed(w, lease) == 0;
         return w->now_ms >= lease->ended_ms + settle_ms(lease->bytes);
 }
 
@@ -327,8 +354,21 @@ static void bury_drained(struct world *w, struct lease *lease, struct actions *o
         bury(w, lease, &(struct reason){ .rule = RULE_DRAINED, .end = (uint16_t) end }, 0, out);
 }
 
-static void watch_over_use(struct world *w, struct lease *lease, const struct holder *h)
+/* Its row where it uses the most beyond what it reserved; what it reserved aside, the first of equals. */
+static const struct holder *most_over_use(struct world *w, const struct lease *lease)
 {
+        const struct holder *h, *most = NULL;
+
+        each_part(w, lease, h) if (!most || u64_sub0(h->used_bytes, h->reserved_bytes) >
+                                                    u64_sub0(most->used_bytes, most->reserved_bytes)) most = h;
+        assert(most);
+        return most;
+}
+
+static void watch_over_use(struct world *w, struct lease *lease)
+{
+        const struct holder *h = most_over_use(w, lease);
+
         if (h->used_bytes <= h->reserved_bytes + w->config.over_use_bytes) {
                 lease->over_use_since_ms = 0;
                 lease->over_use_told = 0;
@@ -351,12 +391,11 @@ static bool is_due_again(uint64_t now_ms, uint64_t since_ms, uint64_t first_ms, 
 
 static void tick_over_use(struct world *w, struct lease *lease, struct actions *out)
 {
-        const struct holder *h = holder_of(w, lease);
-
         if (lease->over_use_since_ms == 0 || lease->state != LEASE_ACTIVE ||
             !is_due_again(w->now_ms, lease->over_use_since_ms, w->config.over_use_ms, lease->over_use_told))
                 return;
         lease->over_use_told++;
+        const struct holder *h = most_over_use(w, lease);
         actions_add_lease(w, out, ACTION_WARNING, lease,
                           &(struct reason){ .rule = RULE_OVER_USE,
                                             .used_bytes = h->used_bytes,
@@ -367,24 +406,34 @@ static void tick_over_use(struct world *w, struct lease *lease, struct actions *
  * take has to pass since the last of it that was known to live. */
 static bool is_abandoned(const struct world *w, const struct lease *lease)
 {
-        if (!lease->owner_gone || lease->root_living || w->holders[lease->holder.index].n_processes != 0)
+        if (!lease->owner_gone || lease->root_living || world_lease_listed(w, lease) != 0)
                 return false;
         if (lease->state == LEASE_LOST)
                 return !has_living_process(w, lease);
         return lease->state == LEASE_ORPHANED &&
-               (w->devices[lease->device].per_process_known || w->now_ms >= lease->ended_ms + settle_ms(lease->bytes));
+               (lists_processes(w, lease) || w->now_ms >= lease->ended_ms + settle_ms(lease->bytes));
+}
+
+/* So many looks in a row that show nothing of it are enough; those at all its devices count. */
+static unsigned absent_looks_enough(const struct lease *lease)
+{
+        return ABSENT_LOOKS * lease_n_parts(lease);
 }
 
 /* A look whose totals differ may be of two moments: it takes a settled one, or several in a row that show nothing of it. */
 static bool is_absent(const struct world *w, struct lease *lease)
 {
-        if (w->holders[lease->holder.index].n_processes != 0) {
+        bool settled = true;
+
+        if (world_lease_listed(w, lease) != 0) {
                 lease->absent_looks = 0;
                 return false;
         }
-        if (lease->absent_looks < ABSENT_LOOKS)
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                settled = settled && w->devices[lease_part(lease, i).device].settled;
+        if (lease->absent_looks < absent_looks_enough(lease))
                 lease->absent_looks++;
-        return w->devices[lease->device].settled || lease->absent_looks >= ABSENT_LOOKS;
+        return settled || lease->absent_looks >= absent_looks_enough(lease);
 }
 
 void life_process_ended(struct world *w, struct identity identity, struct actions *out)
@@ -396,7 +445,8 @@ void life_process_ended(struct world *w, struct identity identity, struct action
                 if (lease->root_living && identity_equal(lease->binding.root, identity)) {
                         lease->root_living = false;
                         lease->ended_ms = w->now_ms;
-                        world_device_changed(w, lease->device);
+                        for (uint32_t k = 0; k < lease_n_parts(lease); k++)
+                                world_device_changed(w, lease_part(lease, k).device);
                 } else if (lease->state != LEASE_LOST) {
                         continue; /* a reading will tell of its others */
                 }
@@ -406,8 +456,10 @@ void life_process_ended(struct world *w, struct identity identity, struct action
 }
 
 /* Memory that grows proves work, whatever its program said; memory that stays as it is proves nothing. */
-static void watch_idle(struct world *w, struct holder *h)
+static void watch_idle(struct world *w, const struct lease *lease, struct holder *h)
 {
+        struct holder *any;
+
         const uint64_t noise_bytes = UINT64_C(16) << 20;
 
         if (h->idle_since_ms == 0 || !holder_reading_is_known(h))
@@ -416,24 +468,27 @@ static void watch_idle(struct world *w, struct holder *h)
                 h->idle_bytes = u64_min(h->idle_bytes, h->used_bytes);
                 return;
         }
-        world_holder_writing(w, h);
-        h->idle_since_ms = 0;
-        world_holder_written(w, h);
+        each_part(w, lease, any)
+        {
+                world_holder_writing(w, any);
+                any->idle_since_ms = 0;
+                world_holder_written(w, any);
+        }
 }
 
 void life_after_reading(struct world *w, uint32_t device, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || lease->state == LEASE_QUEUED || lease->device != device)
+                if (w->lease_ids[i] == 0 || !lease_is_on(lease, device))
                         continue;
                 if (!actions_have_room(out, 1))
                         return;
 
-                struct holder *h = holder_of(w, lease);
+                struct holder *h = world_part_on(w, lease, device);
                 bool gone = false;
                 learn_use(lease, h);
-                watch_idle(w, h);
+                watch_idle(w, lease, h);
                 idle_after_reading(w, lease, h);
                 if (lease->state == LEASE_DRAINING) {
                         if (holder_reading_is_known(h) && h->reserved_bytes != 0) {
@@ -441,11 +496,11 @@ void life_after_reading(struct world *w, uint32_t device, struct actions *out)
                                 h->reserved_bytes = 0; /* it was kept only while its use was unknown */
                                 world_holder_written(w, h);
                         }
-                        gone = is_absent(w, lease) && is_drained(w, lease, h);
+                        gone = is_absent(w, lease) && is_drained(w, lease);
                 } else if (lease->state == LEASE_ORPHANED) {
                         gone = is_absent(w, lease) && is_abandoned(w, lease);
                 } else if (w->devices[device].settled && lease->park.step == PARK_NONE) {
-                        watch_over_use(w, lease, h);
+                        watch_over_use(w, lease);
                 }
                 if (gone)
                         bury_drained(w, lease, out);
@@ -471,34 +526,35 @@ static void tick_slot(struct world *w, struct lease *lease, struct actions *out)
 }
 
 /* It was to be gone, or its command is: whoever looks after the machine hears of it as long as it lasts. */
-static void warn_leaving(struct world *w, struct lease *lease, const struct holder *h, struct actions *out)
+static void warn_leaving(struct world *w, struct lease *lease, struct actions *out)
 {
         bool drains = lease->state == LEASE_DRAINING;
+        uint64_t reserved_bytes = 0;
+        const struct holder *h;
 
         if (!is_due_again(w->now_ms, lease->ended_ms, w->config.over_use_ms, lease->leaving_told) ||
             !actions_have_room(out, 1))
                 return;
         lease->leaving_told++;
+        each_part(w, lease, h) reserved_bytes = u64_add_sat(reserved_bytes, h->reserved_bytes);
         actions_add_lease(w, out, ACTION_WARNING, lease,
                           &(struct reason){ .rule = drains ? RULE_STILL_DRAINING : RULE_STILL_ORPHANED,
                                             .start_ms = lease->ended_ms,
                                             .end = lease->end_reason,
-                                            .used_bytes = h->used_bytes,
-                                            .reserved_bytes = h->reserved_bytes });
+                                            .used_bytes = used_bytes(w, lease),
+                                            .reserved_bytes = reserved_bytes });
 }
 
 /* What drains or is orphaned: nobody may ever look again by himself, and where no processes are listed only time can tell. */
 static void tick_leaving(struct world *w, struct lease *lease, struct actions *out)
 {
-        struct holder *h = holder_of(w, lease);
-
-        if (lease->absent_looks != 0 && lease->absent_looks < ABSENT_LOOKS && w->eyes_answering)
-                actions_read(w, out, lease->device);
-        if (w->devices[lease->device].per_process_known) {
-                warn_leaving(w, lease, h, out);
+        if (lease->absent_looks != 0 && lease->absent_looks < absent_looks_enough(lease) && w->eyes_answering)
+                actions_read_of(w, out, lease);
+        if (lists_processes(w, lease)) {
+                warn_leaving(w, lease, out);
                 return;
         }
-        if (lease->state == LEASE_DRAINING ? is_drained(w, lease, h) : is_abandoned(w, lease))
+        if (lease->state == LEASE_DRAINING ? is_drained(w, lease) : is_abandoned(w, lease))
                 bury_drained(w, lease, out);
 }
 
@@ -561,10 +617,16 @@ void life_tick(struct world *w, struct actions *out)
         }
 }
 
+/* One of a gang's: all of it is lost, for its work cannot go on without that one. */
 static void lose_device(struct world *w, struct lease *lease, struct actions *out)
 {
+        struct holder *h;
+
         if (lease->state == LEASE_DRAINING) {
-                bury_drained(w, lease, out); /* nothing of it will ever be seen there again */
+                bool listed = false;
+                each_part(w, lease, h) listed = listed || is_listed(w, h);
+                if (!listed)
+                        bury_drained(w, lease, out); /* nothing of it will ever be seen there again */
                 return;
         }
         if (lease_next((enum lease_state) lease->state, LEASE_EVENT_DEVICE_LOST) == LEASE_NONE ||
@@ -581,6 +643,9 @@ static void find_device(struct world *w, struct lease *lease, struct actions *ou
 {
         if (lease->state != LEASE_LOST)
                 return;
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                if (w->devices[lease_part(lease, i).device].health == DEVICE_LOST)
+                        return; /* another of its devices still is */
         if (lease->owner_gone) {
                 life_change_state(w, lease, LEASE_EVENT_OWNER_GONE);
         } else if (lease->active_ms == 0) {
@@ -596,7 +661,7 @@ void life_device_lost(struct world *w, uint32_t device, bool lost, struct action
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || lease->state == LEASE_QUEUED || lease->device != device)
+                if (w->lease_ids[i] == 0 || !lease_is_on(lease, device))
                         continue;
                 if (!actions_have_room(out, 2))
                         return;

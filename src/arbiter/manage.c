@@ -54,7 +54,7 @@ static void runs_as(struct world *w, struct lease *lease, const struct manager_o
         lease->root_living = true;
         lease->owner_gone = false;
         if (attribute_take(w, lease))
-                reading_outdated(w, lease->device, out);
+                reading_outdated_of(w, lease, out);
 }
 
 /* Its manager is through with it, whatever it says: whether its memory is gone the device tells. */
@@ -62,8 +62,8 @@ static void settle(struct world *w, struct lease *lease, struct actions *out)
 {
         lease->park.yielded = true;
         park_enter(w, lease, PARK_SETTLING, settle_ms(lease->park.used_bytes));
-        reading_outdated(w, lease->device, out);
-        actions_read_soon(w, out, lease->device);
+        reading_outdated_of(w, lease, out);
+        actions_read_soon_of(w, out, lease);
 }
 
 static bool is_lost(const struct manager_outcome *o)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
 #include "arbiter/member.h"
 #include "arbiter/actions.h"
 #include "base/number.h"
@@ -11,7 +12,7 @@ struct process *member_next(struct world *w, const struct lease *lease, uint32_t
                 struct process *p = &w->processes[*at];
                 if (!ref_equal(p->lease, ref) || p->state == PROCESS_ENDED)
                         continue;
-                if (p->member == MEMBER_RUNNING && !world_occupancy_find(w, lease->device, p->identity))
+                if (p->member == MEMBER_RUNNING && !world_has_memory_of(w, lease, p->identity))
                         continue;
                 ++*at;
                 return p;
@@ -49,6 +50,35 @@ void member_order(struct world *w, const struct lease *lease, struct process *p,
         p->order_id = a->id;
 }
 
+void member_forget_memory(struct process *p)
+{
+        p->device_bytes = 0;
+        memset(p->part_bytes, 0, sizeof(p->part_bytes));
+}
+
+void member_note_memory(struct world *w, const struct lease *lease, struct process *p)
+{
+        member_forget_memory(p);
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++) {
+                const struct occupancy *o = world_occupancy_find(w, lease_part(lease, i).device, p->identity);
+                p->part_bytes[i] = o ? o->used_bytes : 0;
+                p->device_bytes = u64_add_sat(p->device_bytes, p->part_bytes[i]);
+        }
+}
+
+void member_grew_to(const struct lease *lease, struct process *p, uint64_t bytes)
+{
+        uint64_t more_bytes = u64_sub0(bytes, p->device_bytes);
+        bool was_seen = p->device_bytes != 0;
+
+        if (more_bytes == 0)
+                return;
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                if (p->part_bytes[i] != 0 || !was_seen)
+                        p->part_bytes[i] = u64_add_sat(p->part_bytes[i], more_bytes);
+        p->device_bytes = bytes;
+}
+
 void member_charge(struct world *w, struct lease *lease, struct process *p, uint64_t bytes)
 {
         w->ledger_charged_bytes = u64_sub0(w->ledger_charged_bytes, p->parked_bytes);
@@ -63,5 +93,5 @@ void member_leave(struct world *w, struct lease *lease, struct process *p)
         member_charge(w, lease, p, 0);
         p->member = MEMBER_RUNNING;
         p->order_id = 0;
-        p->device_bytes = 0;
+        member_forget_memory(p);
 }

@@ -22,6 +22,12 @@ void members_count(struct world *world, const struct lease *lease, struct member
 /* Order @verb for @p, which is at @step from now on; @limit_bytes and @wait_ms as in struct action. */
 void member_order(struct world *world, const struct lease *lease, struct process *p, enum hand_verb verb,
                   enum member_step step, uint64_t limit_bytes, uint64_t wait_ms, struct actions *out);
+/* What it has on each device of its lease, as was last seen: it is about to be locked. */
+void member_note_memory(struct world *world, const struct lease *lease, struct process *p);
+/* It has what it has; that is read of its devices. */
+void member_forget_memory(struct process *p);
+/* It turns out to have had so much: by what it had more, it may have grown on any device on which it was seen, or on any at all. */
+void member_grew_to(const struct lease *lease, struct process *p, uint64_t bytes);
 /* It is not a member any more; what it had in the ledger is given back. */
 void member_leave(struct world *world, struct lease *lease, struct process *p);
 void member_charge(struct world *world, struct lease *lease, struct process *p, uint64_t bytes);

@@ -7,11 +7,12 @@
 /* Long enough at work, tied to a process, and nothing was ever seen of it, although that could be seen. */
 static bool is_unused(const struct world *w, const struct lease *lease)
 {
-        const struct holder *h = world_holder_get((struct world *) (uintptr_t) w, lease->holder);
+        uint64_t used_bytes;
+        bool known = world_lease_used(w, lease, &used_bytes);
 
         return lease->state == LEASE_ACTIVE && lease->binding.kind == BINDING_PROCESS && !lease->adopted &&
                lease->peak_bytes == 0 && lease->active_ms != 0 && w->now_ms - lease->active_ms >= MISSES_AFTER_MS &&
-               h && h->n_processes == 0 && h->used_bytes == 0 && holder_reading_is_known(h);
+               world_lease_listed(w, lease) == 0 && used_bytes == 0 && known;
 }
 
 /* Could this be its work? Not where somebody allowed that program to have none. */

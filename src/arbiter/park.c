@@ -31,25 +31,52 @@ void park_say(struct world *w, const struct lease *lease, enum action_kind kind,
                                             .start_ms = u64_max(k->again_ms, k->not_before_ms) });
 }
 
-void park_reserve(struct world *w, struct lease *lease, uint64_t bytes)
+static void reserve_part(struct world *w, struct holder *h, uint64_t bytes)
 {
-        struct holder *h = park_holder_of(w, lease);
-
-        if (!h || h->reserved_bytes == bytes)
+        if (h->reserved_bytes == bytes)
                 return;
         world_holder_writing(w, h);
         h->reserved_bytes = bytes;
         world_holder_written(w, h);
 }
 
+void park_reserve(struct world *w, struct lease *lease, uint64_t bytes)
+{
+        struct holder *h;
+
+        each_part(w, lease, h) reserve_part(w, h, bytes);
+}
+
+/* Nothing of its reservations is in the claim of a plan, or counts as that, any more. */
+void park_forget_moved(struct world *w, struct lease *lease)
+{
+        struct holder *h;
+
+        lease->park.moved_bytes = 0;
+        each_part(w, lease, h) h->moved_bytes = 0;
+}
+
+/* What it uses now is what it is taken off its devices with. */
+void park_note_used(struct world *w, struct lease *lease)
+{
+        struct holder *h;
+
+        (void) world_lease_used(w, lease, &lease->park.used_bytes);
+        each_part(w, lease, h) h->began_used_bytes = h->used_bytes;
+        park_forget_moved(w, lease);
+}
+
 /* What is not there has nobody beside it. */
 void park_set_exclusive(struct world *w, struct lease *lease, bool exclusive)
 {
-        struct holder *h = park_holder_of(w, lease);
+        struct holder *h;
 
-        world_holder_writing(w, h);
-        h->exclusive = exclusive;
-        world_holder_written(w, h);
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                h->exclusive = exclusive;
+                world_holder_written(w, h);
+        }
 }
 
 void park_enter(struct world *w, struct lease *lease, enum park_step step, uint64_t for_ms)
@@ -63,7 +90,8 @@ void park_enter(struct world *w, struct lease *lease, enum park_step step, uint6
 void park_count_as_held(struct world *w, struct lease *lease, bool held)
 {
         struct user *user = &w->users[lease->user];
-        uint64_t bytes = held ? u64_add_sat(user->held_bytes, lease->bytes) : u64_sub0(user->held_bytes, lease->bytes);
+        uint64_t all_bytes = lease_whole_bytes(lease);
+        uint64_t bytes = held ? u64_add_sat(user->held_bytes, all_bytes) : u64_sub0(user->held_bytes, all_bytes);
 
         usage_set_held(&w->config, user, bytes, w->now_ms);
 }
@@ -102,19 +130,31 @@ void park_forget(struct world *w, struct lease *lease)
 
 /* What it gave back may have been granted meanwhile, to whoever it was for or, after that one had left, to others: that is
  * not promised a second time. What heads claim is lent. */
-static uint64_t can_have_again_bytes(struct world *w, const struct lease *lease)
+static uint64_t can_have_again_bytes(struct world *w, const struct lease *lease, const struct holder *h)
 {
-        const struct holder *h = park_holder_of(w, lease);
         struct sums sums;
 
-        if (!h || !device_is_usable(&w->devices[lease->device]))
+        if (!device_is_usable(&w->devices[h->device]))
                 return lease->bytes;
-        sums_now(w, lease->device, &sums);
+        sums_now(w, h->device, &sums);
         world_each_holder_of (w, i, HOLDER_CLAIM)
-                if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == lease->device)
+                if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == h->device)
                         sums_take_out(&sums, &w->holders[i]);
         sums_take_out(&sums, h);
         return u64_min(lease->bytes, u64_max(u64_max(h->reserved_bytes, h->used_bytes), sums_free_bytes(&sums)));
+}
+
+static void reserve_again(struct world *w, const struct lease *lease)
+{
+        struct holder *h;
+
+        each_part(w, lease, h) reserve_part(w, h, can_have_again_bytes(w, lease, h));
+}
+
+static void all_changed(struct world *w, const struct lease *lease)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                world_device_changed(w, lease_part(lease, i).device);
 }
 
 /* A slot does not run while its lease is parked: it ends that much later. */
@@ -122,7 +162,7 @@ static void slot_runs_again(struct world *w, struct lease *lease)
 {
         if (park_slot_stands(lease) && lease->slot_end_ms != 0) {
                 lease->slot_end_ms = u64_add_sat(lease->slot_end_ms, u64_sub0(w->now_ms, lease->park.parked_ms));
-                world_device_changed(w, lease->device);
+                all_changed(w, lease);
         }
         lease->park.parked_ms = 0;
 }
@@ -133,12 +173,13 @@ void park_back_to_work(struct world *w, struct lease *lease)
         struct park *k = &lease->park;
 
         slot_runs_again(w, lease);
-        park_reserve(w, lease, can_have_again_bytes(w, lease));
+        reserve_again(w, lease);
         life_change_state(w, lease, LEASE_EVENT_RETURN);
         k->step = PARK_NONE;
         k->cause = PARK_FOR_NOBODY;
         park_plan_room(w, lease, 0);
-        k->moved_bytes = k->deadline_ms = 0;
+        park_forget_moved(w, lease);
+        k->deadline_ms = 0;
         k->for_lease_id = 0;
         k->failed_ways = 0;
         k->yielded = k->lost_one = k->wants_back = false;
@@ -152,7 +193,7 @@ void park_stays_out(struct world *w, struct lease *lease, struct actions *out)
 
         k->way = WAY_OUT_COOPERATE;
         park_plan_room(w, lease, 0);
-        k->moved_bytes = 0;
+        park_forget_moved(w, lease);
         k->failed_ways = 0;
         k->yielded = false;
         park_enter(w, lease, PARK_OUT, 0);
@@ -182,7 +223,7 @@ void park_undo(struct world *w, struct lease *lease, enum hand_why why, struct a
         struct park *k = &lease->park;
 
         plan_fail_of(w, lease, out);
-        park_reserve(w, lease, can_have_again_bytes(w, lease));
+        reserve_again(w, lease);
         park_plan_room(w, lease, 0);
         k->not_before_ms = w->now_ms + w->config.back_off_ms;
         park_say(w, lease, ACTION_WARNING, RULE_PARK_BLOCKED, why, out);
@@ -198,20 +239,20 @@ static void ask_members(struct world *w, struct lease *lease, struct actions *ou
 
         park_enter(w, lease, PARK_LOCKING, w->config.lock_ms + HANDS_LATE_MS);
         each_member (w, lease, p) {
-                const struct occupancy *o = world_occupancy_find(w, lease->device, p->identity);
-                p->device_bytes = o ? o->used_bytes : 0;
+                member_note_memory(w, lease, p);
                 member_order(w, lease, p, HAND_LOCK, MEMBER_LOCKING, 0, w->config.lock_ms, out);
         }
 }
 
 void park_begin_way(struct world *w, struct lease *lease, enum way_out_kind way, struct actions *out)
 {
-        struct holder *h = park_holder_of(w, lease);
         struct park *k = &lease->park;
+        uint64_t used_bytes;
 
+        (void) world_lease_used(w, lease, &used_bytes);
         k->way = (uint8_t) way;
         k->yielded = false;
-        park_plan_room(w, lease, way == WAY_OUT_CHECKPOINT ? h->used_bytes : 0);
+        park_plan_room(w, lease, way == WAY_OUT_CHECKPOINT ? used_bytes : 0);
         park_say(w, lease, ACTION_ASKED, RULE_ASKED, way, out);
         if (manage_goes_by(lease)) {
                 manage_stop(w, lease, out);
@@ -224,11 +265,11 @@ void park_begin_way(struct world *w, struct lease *lease, enum way_out_kind way,
         case WAY_OUT_KILL:
                 lease->ending = true;
                 park_enter(w, lease, PARK_ASKING,
-                           w->config.end_grace_ms + w->config.end_give_up_ms + settle_ms(h->used_bytes));
+                           w->config.end_grace_ms + w->config.end_give_up_ms + settle_ms(used_bytes));
                 ending_tick(w, lease, out);
                 break;
         case WAY_OUT_RESTART:
-                park_enter(w, lease, PARK_ASKING, w->config.yield_grace_ms + settle_ms(h->used_bytes));
+                park_enter(w, lease, PARK_ASKING, w->config.yield_grace_ms + settle_ms(used_bytes));
                 break;
         case WAY_OUT_COOPERATE:
         case WAY_OUT_RELEASE:
@@ -249,10 +290,10 @@ void park_begin(struct world *w, struct lease *lease, enum way_out_kind way, enu
         k->for_lease_id = for_id;
         k->by_uid = by_uid;
         k->failed_ways = 0;
-        k->undo_group = k->until_ms = k->moved_bytes = k->parked_ms = 0;
+        k->undo_group = k->until_ms = k->parked_ms = 0;
         k->undo_order = 0;
         k->lost_one = k->broke_promise = k->wants_back = false;
-        k->used_bytes = h->used_bytes;
+        park_note_used(w, lease);
         k->idle = idle_reclaimable_since_ms(w, h, NULL) != 0;
         k->started_ms = w->now_ms;
         life_change_state(w, lease, LEASE_EVENT_ASK);
@@ -264,15 +305,19 @@ static bool fits_again(struct world *w, const struct lease *lease)
 {
         struct sums sums;
 
-        sums_now(w, lease->device, &sums);
-        return thaw_demand_bytes(w, lease) <= sums_free_bytes(&sums) && device_is_fresh(w, lease->device) &&
-               thaw_keeps_waiting(w, lease, NULL) == RULE_NONE;
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++) {
+                uint32_t device = lease_part(lease, i).device;
+                sums_now(w, device, &sums);
+                if (thaw_demand_bytes(w, lease) > sums_free_bytes(&sums) || !device_is_fresh(w, device))
+                        return false;
+        }
+        return thaw_keeps_waiting(w, lease, NULL) == RULE_NONE;
 }
 
 /* The device shows that it is off. */
 void park_is_out(struct world *w, struct lease *lease, struct actions *out)
 {
-        struct holder *h = park_holder_of(w, lease);
+        struct holder *h;
         struct park *k = &lease->park;
 
         park_enter(w, lease, PARK_OUT, 0);
@@ -286,20 +331,25 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         park_reserve(w, lease, 0);
         park_count_as_held(w, lease, false);
         /* What stays of it there nobody counts on again: a plan that it made too small would be begun anew without end. */
-        lease->ways.floor_bytes[k->way] = h->used_bytes;
-        world_holder_writing(w, h);
-        h->idle_since_ms = 0;
-        h->rests_since_ms = 0;
+        lease->ways.floor_bytes[k->way] = 0;
+        each_part(w, lease, h) lease->ways.floor_bytes[k->way] =
+                u64_max(lease->ways.floor_bytes[k->way], h->used_bytes);
         lease->over_use_since_ms = 0;
         lease->over_use_told = 0;
-        h->ways = lease->ways;
-        world_holder_written(w, h);
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                h->idle_since_ms = 0;
+                h->rests_since_ms = 0;
+                h->ways = lease->ways;
+                world_holder_written(w, h);
+        }
         park_set_exclusive(w, lease, false);
         lease->backfilled = false;
         lease->backfill_for = (struct ref){ 0 };
         lease->ledger_set_aside_bytes = 0;
         world_ledger_changed(w);
-        world_device_changed(w, lease->device);
+        all_changed(w, lease);
         cost_learn_out(w, lease, (enum way_out_kind) k->way, k->out_ms, k->used_bytes);
         if (k->way == WAY_OUT_COOPERATE)
                 cost_learn_asked(w, lease, true);
@@ -316,7 +366,7 @@ static void stop_members(struct world *w, struct lease *lease, struct actions *o
 
         if (lease->no_stop) {
                 park_enter(w, lease, PARK_SETTLING, settle_ms(lease->park.used_bytes));
-                actions_read_soon(w, out, lease->device);
+                actions_read_soon_of(w, out, lease);
                 return;
         }
         park_enter(w, lease, PARK_STOPPING, HANDS_LATE_MS);
@@ -324,7 +374,7 @@ static void stop_members(struct world *w, struct lease *lease, struct actions *o
         each_member (w, lease, p)
                 if (p->member == MEMBER_CHECKPOINTED)
                         member_order(w, lease, p, HAND_STOP, MEMBER_STOPPING, 0, 0, out);
-        reading_outdated(w, lease->device, out); /* meanwhile: its memory is gone, or will be */
+        reading_outdated_of(w, lease, out); /* meanwhile: its memory is gone, or will be */
 }
 
 static void checkpoint_members(struct world *w, struct lease *lease, struct actions *out)
@@ -373,7 +423,7 @@ void park_go_on_out(struct world *w, struct lease *lease, struct actions *out)
                 if (park_is_off(w, lease))
                         park_is_out(w, lease, out);
                 else
-                        actions_read_soon(w, out, lease->device);
+                        actions_read_soon_of(w, out, lease);
                 break;
         }
         default:
@@ -401,11 +451,15 @@ uint64_t park_slack_bytes(const struct world *w, uint32_t device)
         return w->devices[device].total_bytes / 1000 * w->config.slack_milli;
 }
 
-uint64_t park_member_limit_bytes(struct world *w, const struct lease *lease, const struct process *p)
+uint64_t park_member_limit_bytes(const struct world *w, const struct lease *lease, const struct process *p,
+                                 uint32_t part)
 {
-        uint64_t total_bytes = w->devices[lease->device].total_bytes;
+        uint32_t device = lease_part(lease, part).device;
 
-        return u64_sub0(total_bytes, u64_add_sat(p->device_bytes, park_slack_bytes(w, lease->device)));
+        if (lease->n_more != 0 && p->part_bytes[part] == 0)
+                return UINT64_MAX; /* nothing of it comes back there */
+        uint64_t bytes = lease->n_more == 0 ? p->device_bytes : p->part_bytes[part];
+        return u64_sub0(w->devices[device].total_bytes, u64_add_sat(bytes, park_slack_bytes(w, device)));
 }
 
 static void finish_undo(struct world *w, struct lease *lease, struct actions *out)
@@ -426,7 +480,7 @@ static void finish_undo(struct world *w, struct lease *lease, struct actions *ou
         }
         park_back_to_work(w, lease); /* also who was taken for stuck, for an answer came late: nobody of it is away */
         park_say(w, lease, ACTION_THAWED, RULE_PARK_UNDONE, lease->park.way, out);
-        reading_outdated(w, lease->device, out);
+        reading_outdated_of(w, lease, out);
 }
 
 /* Whoever is further than running is brought back, as far as he can be ordered now. */
@@ -441,8 +495,8 @@ void park_undo_members(struct world *w, struct lease *lease, struct actions *out
                 if (p->member == MEMBER_LOCKED || p->member == MEMBER_RESTORED)
                         member_order(w, lease, p, HAND_UNLOCK, MEMBER_UNLOCKING, 0, 0, out);
                 else if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
-                        member_order(w, lease, p, HAND_RESTORE, MEMBER_RESTORING, park_member_limit_bytes(w, lease, p),
-                                     0, out);
+                        member_order(w, lease, p, HAND_RESTORE, MEMBER_RESTORING,
+                                     park_member_limit_bytes(w, lease, p, 0), 0, out);
         }
         members_count(w, lease, &m);
         if (m.n == m.at[MEMBER_RUNNING] + m.at[MEMBER_FAILED])

@@ -21,10 +21,14 @@ void park_reserve(struct world *world, struct lease *lease, uint64_t bytes);
 bool thaw_is_wanted(const struct world *world, const struct lease *lease);
 /* Its place in the queue, where it wants back and has none. */
 void thaw_enqueue(struct world *world, struct lease *lease);
-/* What its return needs: its bytes, and for a restore some slack, never beyond what the device can give (D4). */
-uint64_t thaw_need_bytes(struct world *world, const struct lease *lease);
-/* Of that, what is not there yet: a context that stayed is its own already. */
+/* What its return needs where @part of its rows is: its bytes, and for a restore some slack, never beyond what the device can give
+ * (D4). */
+uint64_t thaw_need_bytes(struct world *world, const struct lease *lease, const struct holder *part);
+/* Of that, what is not there yet, for a context that stayed is its own already; the most of its devices. */
 uint64_t thaw_demand_bytes(struct world *world, const struct lease *lease);
+/* How much may be used on the device of @part when @p, a process of @lease, is restored: what HAND_RESTORE says of the first part.
+ * UINT64_MAX: nothing of it comes back there. */
+uint64_t thaw_limit_bytes(struct world *world, const struct lease *lease, const struct process *p, uint32_t part);
 /* What keeps it from coming back although it fits; RULE_NONE = nothing. @why: NULL, or where the figures of that go. */
 enum rule thaw_keeps_waiting(struct world *world, const struct lease *lease, struct reason *why);
 

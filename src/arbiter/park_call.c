@@ -109,19 +109,22 @@ static void has_work_again(struct world *w, struct lease *lease)
 
 static void call_idle(struct world *w, const struct park_call *c, struct lease *lease, struct actions *out)
 {
-        struct holder *h = world_holder_get(w, lease->holder);
         bool idle = c->what == PARK_CALL_IDLE;
+        struct holder *h;
 
-        if (!h || lease->state == LEASE_DRAINING) {
+        if (lease_n_parts(lease) == 0 || lease->state == LEASE_DRAINING) {
                 refuse(w, c, lease, RULE_WRONG_STATE, 0, out);
                 return;
         }
-        world_holder_writing(w, h);
-        h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
-        h->idle_bytes = h->used_bytes;
-        h->tells_idle = true;
-        h->keep_alive_ms = idle ? c->keep_alive_ms : h->keep_alive_ms;
-        world_holder_written(w, h);
+        each_part(w, lease, h)
+        {
+                world_holder_writing(w, h);
+                h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
+                h->idle_bytes = h->used_bytes;
+                h->tells_idle = true;
+                h->keep_alive_ms = idle ? c->keep_alive_ms : h->keep_alive_ms;
+                world_holder_written(w, h);
+        }
         if (!idle && lease->park.step == PARK_OUT && lease->park.idle)
                 has_work_again(w, lease); /* not before: it asks for sums */
         accept(w, c, lease, idle ? RULE_IDLE : RULE_BUSY, out);
@@ -169,7 +172,7 @@ void park_step(struct world *w, const struct park_call *c, struct actions *out)
                 lease->park.yielded = true;
                 lease->park.step_ms = w->now_ms; /* only what is seen from now on counts */
                 accept(w, c, lease, RULE_ASKED, out);
-                reading_outdated(w, lease->device, out);
+                reading_outdated_of(w, lease, out);
                 return;
         case PARK_CALL_IDLE:
         case PARK_CALL_BUSY:
@@ -215,6 +218,7 @@ static struct lease *lease_for_record(struct world *w, const struct park_record 
         h = world_holder_new(w, HOLDER_LEASE, device);
         assert(h); /* the table is sized for every lease */
         h->used_known = true;
+        h->began_used_bytes = r->bytes;
         h->lease = world_lease_ref(w, lease);
         lease->holder = world_holder_ref(w, h);
         world_holder_written(w, h);
@@ -248,7 +252,7 @@ static void found_running(struct world *w, struct lease *lease, struct process *
         } else if (lease->state == LEASE_HELD && lease->park.step == PARK_HELD_HERE) {
                 hold_let_go(w, lease, out); /* the others of it too: it is held as a whole, or not */
         }
-        reading_outdated(w, lease->device, out);
+        reading_outdated_of(w, lease, out);
 }
 
 /* Not off its device, only locked: it is let go at once, whatever is free. */
@@ -256,8 +260,8 @@ static void let_go(struct world *w, struct lease *lease)
 {
         life_change_state(w, lease, LEASE_EVENT_THAW);
         park_reserve(w, lease, lease->bytes);
-        usage_set_held(&w->config, &w->users[lease->user], u64_add_sat(w->users[lease->user].held_bytes, lease->bytes),
-                       w->now_ms);
+        usage_set_held(&w->config, &w->users[lease->user],
+                       u64_add_sat(w->users[lease->user].held_bytes, lease_whole_bytes(lease)), w->now_ms);
         lease->park.step = PARK_UNLOCKING;
         lease->park.again_ms = u64_max(w->now_ms, 1);
 }

@@ -69,7 +69,7 @@ static void on_checkpointed(struct world *w, struct lease *lease, struct process
         p->member = MEMBER_CHECKPOINTED;
         if (w->host.read_ms <= lease->park.step_ms) /* what the host said is from before: this is not there any more */
                 w->host.available_bytes = u64_sub0(w->host.available_bytes, o->host_bytes);
-        p->device_bytes = u64_max(p->device_bytes, o->host_bytes); /* what it was read to have may be of before */
+        member_grew_to(lease, p, o->host_bytes); /* what it was read to have may be of before */
         member_charge(w, lease, p, o->host_bytes);
         park_plan_room(w, lease, u64_sub0(lease->park.planned_bytes, p->device_bytes));
         if (lease->park.step == PARK_UNDOING) {
@@ -123,7 +123,7 @@ static void on_unlocked(struct world *w, struct lease *lease, struct process *p,
                 return;
         }
         p->member = MEMBER_RUNNING;
-        p->device_bytes = 0;
+        member_forget_memory(p);
         if (lease->park.step == PARK_UNDOING) {
                 park_undo_members(w, lease, out);
                 return;
@@ -138,7 +138,7 @@ static void on_unlocked(struct world *w, struct lease *lease, struct process *p,
         if (lease->state == LEASE_STUCK && !lease->park.lost_one)
                 life_change_state(w, lease, LEASE_EVENT_THAW);
         park_enter(w, lease, PARK_RETURNING, settle_ms(lease->park.used_bytes));
-        actions_read_soon(w, out, lease->device);
+        actions_read_soon_of(w, out, lease);
 }
 
 bool park_outcome(struct world *w, const struct hand_outcome *o, struct actions *out)

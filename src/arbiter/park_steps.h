@@ -32,8 +32,11 @@ void park_set_exclusive(struct world *w, struct lease *lease, bool exclusive);
 void park_plan_room(struct world *world, struct lease *lease, uint64_t bytes);
 void park_count_as_held(struct world *w, struct lease *lease, bool held);
 uint64_t park_slack_bytes(const struct world *w, uint32_t device);
-/* How much may be used on the device before @p is restored. */
-uint64_t park_member_limit_bytes(struct world *w, const struct lease *lease, const struct process *p);
+/* How much may be used on the device of that part of its lease before @p is restored. */
+uint64_t park_member_limit_bytes(const struct world *w, const struct lease *lease, const struct process *p,
+                                 uint32_t part);
+void park_forget_moved(struct world *w, struct lease *lease);
+void park_note_used(struct world *w, struct lease *lease);
 
 /* ---- park.c ---- */
 void park_begin_way(struct world *w, struct lease *lease, enum way_out_kind way, struct actions *out);

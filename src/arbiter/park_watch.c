@@ -35,10 +35,9 @@ static uint64_t may_stay_bytes(struct world *w, const struct lease *lease, const
         return u64_max(h->ways.floor_bytes[lease->park.way], u64_min(context_bytes, lease->park.used_bytes / 4));
 }
 
-bool park_is_off(struct world *w, const struct lease *lease)
+static bool is_off_there(struct world *w, const struct lease *lease, const struct holder *h)
 {
-        const struct holder *h = park_holder_of(w, lease);
-        const struct device *dev = &w->devices[lease->device];
+        const struct device *dev = &w->devices[h->device];
 
         if (!dev->settled || dev->reading_ms < lease->park.step_ms || !dev->per_process_known)
                 return false;
@@ -46,6 +45,14 @@ bool park_is_off(struct world *w, const struct lease *lease)
                 return h->n_processes == 0 && lease->park.yielded;
         return holder_reading_is_known(h) && h->used_bytes <= may_stay_bytes(w, lease, h) &&
                (lease->park.way == WAY_OUT_CHECKPOINT || lease->park.yielded);
+}
+
+bool park_is_off(struct world *w, const struct lease *lease)
+{
+        const struct holder *h;
+
+        each_part(w, lease, h) if (!is_off_there(w, lease, h)) return false;
+        return true;
 }
 
 /* It gave way, and then took its memory again: told once. It counts as what it is. */
@@ -70,46 +77,52 @@ static void watch_promise(struct world *w, struct lease *lease, const struct hol
         struct entry *e = world_entry_get(w, lease->entry);
         if (e)
                 admit_drop_entry(w, e);
-        k->used_bytes = h->used_bytes;
-        k->moved_bytes = 0;
+        park_note_used(w, lease);
         k->started_ms = w->now_ms;
         park_count_as_held(w, lease, true);
         life_change_state(w, lease, LEASE_EVENT_ASK);
         park_begin_way(w, lease, (enum way_out_kind) next, out);
 }
 
-static bool shows_it_back(const struct world *w, const struct lease *lease, const struct holder *h)
+static bool shows_it_back(const struct world *w, const struct lease *lease)
 {
-        const struct device *dev = &w->devices[lease->device];
+        uint64_t used_bytes;
+        bool known = world_lease_used(w, lease, &used_bytes);
 
-        return dev->settled && dev->reading_ms >= lease->park.step_ms &&
-               (!holder_reading_is_known(h) || h->used_bytes >= lease->park.used_bytes / 8 * 7);
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++) {
+                const struct device *dev = &w->devices[lease_part(lease, i).device];
+                if (!dev->settled || dev->reading_ms < lease->park.step_ms)
+                        return false;
+        }
+        return !known || used_bytes >= lease->park.used_bytes / 8 * 7;
 }
 
 /* Nobody of it is left, of those who were to be ended: then it has, whoever holds on to it. */
-static bool is_killed(const struct world *w, const struct lease *lease, const struct holder *h)
+static bool is_killed(const struct world *w, const struct lease *lease)
 {
-        const struct device *dev = &w->devices[lease->device];
-
-        return dev->settled && dev->per_process_known && dev->reading_ms >= lease->park.step_ms &&
-               h->n_processes == 0 && !lease->root_living;
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++) {
+                const struct device *dev = &w->devices[lease_part(lease, i).device];
+                if (!dev->settled || !dev->per_process_known || dev->reading_ms < lease->park.step_ms)
+                        return false;
+        }
+        return world_lease_listed(w, lease) == 0 && !lease->root_living;
 }
 
 void park_after_reading(struct world *w, uint32_t device, struct actions *out)
 {
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 struct lease *lease = &w->leases[i];
-                if (w->lease_ids[i] == 0 || lease->park.step == PARK_NONE || lease->device != device)
+                if (w->lease_ids[i] == 0 || lease->park.step == PARK_NONE || !lease_is_on(lease, device))
                         continue;
                 if (lease->state == LEASE_DRAINING)
                         continue; /* it has ended: wherever it was on its way to, it arrives nowhere any more */
-                struct holder *h = park_holder_of(w, lease);
-                if (!h || !actions_have_room(out, ACTIONS_PER_TREE))
+                struct holder *h = world_part_on(w, lease, device);
+                if (!actions_have_room(out, ACTIONS_PER_TREE))
                         continue;
                 switch ((unsigned) lease->park.step) {
                 case PARK_ASKING:
                         if (lease->park.way == WAY_OUT_KILL) {
-                                if (is_killed(w, lease, h))
+                                if (is_killed(w, lease))
                                         life_end(w, lease, END_WORKERS_GONE, 0, out);
                                 break;
                         }
@@ -119,7 +132,7 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
                                 actions_read_soon(w, out, device);
                         break;
                 case PARK_SETTLING:
-                        if (lease->park.way == WAY_OUT_KILL && is_killed(w, lease, h))
+                        if (lease->park.way == WAY_OUT_KILL && is_killed(w, lease))
                                 life_end(w, lease, END_WORKERS_GONE, 0, out);
                         else if (lease->park.way != WAY_OUT_KILL && park_is_off(w, lease))
                                 park_is_out(w, lease, out);
@@ -129,7 +142,7 @@ void park_after_reading(struct world *w, uint32_t device, struct actions *out)
                 case PARK_RETURNING:
                         if (lease->park.way != WAY_OUT_CHECKPOINT)
                                 break;
-                        if (shows_it_back(w, lease, h))
+                        if (shows_it_back(w, lease))
                                 thaw_is_back(w, lease, out);
                         else
                                 actions_read_soon(w, out, device);
@@ -236,7 +249,7 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
         case PARK_STOPPING: /* not stopped is no harm: it is locked */
                 park_say(w, lease, ACTION_WARNING, RULE_PARK_BLOCKED, HAND_WHY_LOST, out);
                 park_enter(w, lease, PARK_SETTLING, settle_ms(k->used_bytes));
-                actions_read_soon(w, out, lease->device);
+                actions_read_soon_of(w, out, lease);
                 break;
         case PARK_LOCKING:
         case PARK_HOLDING:
@@ -249,7 +262,7 @@ static void deadline_passed(struct world *w, struct lease *lease, struct actions
                 break;
         case PARK_SETTLING:
                 park_stick(w, lease, HAND_WHY_OTHER, out);
-                actions_read(w, out, lease->device);
+                actions_read_of(w, out, lease);
                 break;
         case PARK_RETURNING:
                 if (manage_goes_by(lease)) {
@@ -290,7 +303,7 @@ void park_tick(struct world *w, struct lease *lease, struct actions *out)
                 deadline_passed(w, lease, out);
         } else if (k->step == PARK_SETTLING || (k->step == PARK_ASKING && k->yielded) ||
                    (k->step == PARK_RETURNING && k->way == WAY_OUT_CHECKPOINT)) {
-                actions_read_soon(w, out, lease->device);
+                actions_read_soon_of(w, out, lease);
         }
 }
 
@@ -318,7 +331,7 @@ void park_process_ended(struct world *w, struct identity identity, struct action
         if (m.at[MEMBER_FAILED] == 0)
                 lease->park.lost_one = false; /* who could not be brought back is gone: the others are as they were */
         if (p->state != PROCESS_ENDED) {      /* the hands found it gone; its end will be told, and is none of theirs */
-                m.n -= m.n != 0 && world_occupancy_find(w, lease->device, identity);
+                m.n -= m.n != 0 && world_has_memory_of(w, lease, identity);
         }
         if (lease->park.step == PARK_OUT) {
                 if (m.n == 0 && lease->owner_gone && !lease->root_living)
@@ -336,7 +349,7 @@ void park_process_ended(struct world *w, struct identity identity, struct action
                 park_enter(w, lease, PARK_SETTLING, settle_ms(lease->park.used_bytes));
                 if (lease->state == LEASE_STUCK)
                         life_change_state(w, lease, LEASE_EVENT_ASK);
-                actions_read_soon(w, out, lease->device);
+                actions_read_soon_of(w, out, lease);
                 return;
         }
         if (lease->park.step == PARK_UNDOING)

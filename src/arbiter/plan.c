@@ -59,14 +59,14 @@ void plan_set_need(struct world *w, struct plan *plan, uint64_t bytes)
  * lacks while the device still counts it (it is unattributed now) is not given back: one row may be missing from one look. */
 static void move_settled(struct world *w, struct plan *plan, struct lease *lease)
 {
-        struct holder *h = world_holder_get(w, lease->holder);
-        struct park *k = &lease->park;
+        struct holder *h = world_part_on(w, lease, plan->device);
 
-        if (!h || !holder_reading_is_known(h) || h->used_bytes >= k->used_bytes)
+        if (!h || !holder_reading_is_known(h) || h->used_bytes >= h->began_used_bytes)
                 return;
-        uint64_t settled_bytes = u64_sub0(k->used_bytes - h->used_bytes, device_unattributed_now(w, plan->device));
+        uint64_t settled_bytes =
+                u64_sub0(h->began_used_bytes - h->used_bytes, device_unattributed_now(w, plan->device));
         uint64_t more_bytes =
-                u64_min(u64_sub0(settled_bytes, k->moved_bytes), u64_sub0(h->reserved_bytes, h->used_bytes));
+                u64_min(u64_sub0(settled_bytes, h->moved_bytes), u64_sub0(h->reserved_bytes, h->used_bytes));
         if (more_bytes == 0)
                 return;
 
@@ -79,7 +79,8 @@ static void move_settled(struct world *w, struct plan *plan, struct lease *lease
         uint64_t gain_bytes =
                 u64_min(u64_min(more_bytes, u64_sub0(plan->need_bytes, has_bytes)), sums_free_bytes(&sums));
         set_claim(w, plan, has_bytes + gain_bytes);
-        k->moved_bytes += gain_bytes;
+        h->moved_bytes += gain_bytes;
+        lease->park.moved_bytes += gain_bytes;
         world_holder_writing(w, h);
         h->reserved_bytes += more_bytes - gain_bytes;
         world_holder_written(w, h);
@@ -128,12 +129,25 @@ static void undo_parks(struct world *w, const struct plan *plan)
         }
 }
 
+void plan_end_all(struct world *w, struct ref entry)
+{
+        struct plan *plan;
+
+        while ((plan = world_plan_of(w, entry)))
+                plan_end(w, plan);
+}
+
+/* Those of a gang fail together. */
 static void fail(struct world *w, struct plan *plan, uint32_t step, struct actions *out)
 {
+        struct ref entry = plan->entry;
+
         say(w, plan, &(struct reason){ .rule = RULE_PLAN_FAILED, .limit = step + 1, .need_bytes = plan->need_bytes },
             out);
-        undo_parks(w, plan);
-        plan_end(w, plan);
+        for (uint32_t i = 0; i < w->n_plans; i++)
+                if (w->plans[i].id != 0 && ref_equal(w->plans[i].entry, entry))
+                        undo_parks(w, &w->plans[i]);
+        plan_end_all(w, entry);
 }
 
 void plan_fail_of(struct world *w, const struct lease *lease, struct actions *out)
@@ -158,7 +172,7 @@ bool plan_has_enough(struct world *w, const struct plan *plan)
                 sums_take_out(&sums, claim);
         for (uint32_t v = 0; v < plan->n_victims; v++) {
                 const struct lease *lease = world_lease_get(w, plan->victims[v].lease);
-                const struct holder *h = lease ? world_holder_get(w, lease->holder) : NULL;
+                const struct holder *h = lease ? world_part_on(w, lease, plan->device) : NULL;
                 if (!h || plan->victims[v].state != VICTIM_RUNNING || lease->state != LEASE_ASKING ||
                     h->reserved_bytes >= lease->bytes)
                         continue;
@@ -192,6 +206,16 @@ static enum reclaim_no may_still_take(struct world *w, const struct plan *plan, 
                                                           .entry = plan->entry });
 }
 
+/* Another plan of the same gang has begun with it, for its memory on another device. */
+static bool is_on_its_way_for(struct world *w, const struct plan *plan, const struct lease *lease)
+{
+        const struct entry *e = world_entry_get(w, plan->entry);
+        const struct lease *demander = e && e->n_more != 0 ? world_lease_get(w, e->lease) : NULL;
+
+        return demander && lease && lease->park.step != PARK_NONE && lease->park.cause == PARK_FOR_PLAN &&
+               lease->park.for_lease_id == demander->id;
+}
+
 /* False: the plan is over. */
 static bool advance_victim(struct world *w, struct plan *plan, uint32_t v, struct actions *out)
 {
@@ -199,6 +223,8 @@ static bool advance_victim(struct world *w, struct plan *plan, uint32_t v, struc
         struct lease *lease = world_lease_get(w, victim->lease);
         uint8_t way;
 
+        if (victim->state == VICTIM_TO_DO && is_on_its_way_for(w, plan, lease))
+                victim->state = VICTIM_RUNNING;
         if (victim->state == VICTIM_TO_DO) {
                 if (plan_has_enough(w, plan) || !device_is_fresh(w, plan->device))
                         return true;
@@ -253,7 +279,7 @@ static void advance(struct world *w, struct plan *plan, struct actions *out)
         grow_claim(w, plan);
         /* Everybody is off, and it is not enough: somebody else took some meanwhile. */
         if (!plan_has_enough(w, plan) && device_is_fresh(w, plan->device))
-                fail(w, plan, plan->n_victims - 1, out);
+                fail(w, plan, plan->n_victims != 0 ? plan->n_victims - 1 : 0, out);
 }
 
 /* What an advance may change without a word. */
@@ -333,6 +359,7 @@ struct plan *plan_begin(struct world *w, struct entry *e, uint32_t device, const
         take_over_parked(w, e);
         grow_claim(w, plan);
         say(w, plan, why, out);
-        begin_step(w, plan, &plan->victims[0], out);
+        if (r->n != 0 && !is_on_its_way_for(w, plan, world_lease_get(w, plan->victims[0].lease)))
+                begin_step(w, plan, &plan->victims[0], out);
         return plan;
 }

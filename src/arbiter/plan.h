@@ -15,6 +15,8 @@ struct plan *plan_begin(struct world *world, struct entry *entry, uint32_t devic
 void plans_advance(struct world *world, bool by_time, struct actions *out);
 /* Its claim is gone, and the plan with it; whoever is on his way off the device arrives there. */
 void plan_end(struct world *world, struct plan *plan);
+/* All those of @entry: a gang has several. */
+void plan_end_all(struct world *world, struct ref entry);
 /* The same because @lease could not be taken off: what was parked for it comes back, the last one first. */
 void plan_fail_of(struct world *world, const struct lease *lease, struct actions *out);
 uint64_t plan_claimed_bytes(struct world *world, const struct plan *plan);

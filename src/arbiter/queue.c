@@ -102,15 +102,17 @@ static void sort_keys(struct key *keys, struct key *spare, uint32_t n)
                 memcpy(keys, from, n * sizeof(*keys));
 }
 
-/* Where it keeps its place: on the device that it is head of, or that memory is taken back on for it; else wherever it may go. */
+/* Where it keeps its place: on the devices that it is head of, or that memory is taken back on for it; else wherever it may go. */
 static uint64_t kept_devices(const struct world *w, const struct entry *head)
 {
+        uint64_t planned = 0;
+
         if (head->is_head)
-                return UINT64_C(1) << head->head_device;
+                return entry_head_devices(head);
         for (uint32_t i = 0; i < w->n_plans; i++)
                 if (w->plans[i].id != 0 && ref_equal(w->plans[i].entry, world_entry_ref(w, head)))
-                        return UINT64_C(1) << w->plans[i].device;
-        return head->devices;
+                        planned |= UINT64_C(1) << w->plans[i].device;
+        return planned != 0 ? planned : head->devices;
 }
 
 /* A head with a finite start moves before everything that does not pass it by base priority, and that it is in the way of.

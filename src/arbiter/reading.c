@@ -217,8 +217,8 @@ static struct holder *known_holder_for(struct world *w, const struct occupancy *
         struct holder *before = world_holder_get(w, known->old);
         struct lease *lease = process ? world_lease_get(w, process->lease) : NULL;
 
-        if (lease && lease->device == row->device && lease->state != LEASE_DRAINING)
-                return world_holder_get(w, lease->holder);
+        if (lease && lease_is_on(lease, row->device) && lease->state != LEASE_DRAINING)
+                return world_part_on(w, lease, row->device);
         if (!before || before->kind != HOLDER_LEASE)
                 return NULL;
 
@@ -227,7 +227,7 @@ static struct holder *known_holder_for(struct world *w, const struct occupancy *
                 return before;
         uint8_t by;
         const struct lease *again = world_lease_get(w, attribute_process(w, process, row->device, &by));
-        return again && again->device == row->device ? NULL : before;
+        return again && lease_is_on(again, row->device) ? NULL : before;
 }
 
 /* Whose is this memory, that nobody is known to have? */
@@ -244,12 +244,12 @@ static struct holder *holder_for(struct world *w, struct occupancy *row, const s
                 if (better && (!lease || lease->state == LEASE_DRAINING)) {
                         lease = better;
                         process_put_under(process, found, by);
-                } else if (better && better->device == row->device) {
+                } else if (better && lease_is_on(better, row->device)) {
                         lease = better; /* it has a lease on each of its cards */
                 }
         }
-        if (lease && lease->device == row->device)
-                return world_holder_get(w, lease->holder);
+        if (lease && lease_is_on(lease, row->device))
+                return world_part_on(w, lease, row->device);
         if (!lease && (row->flags & ROW_GRAPHICS) && !(row->flags & ROW_COMPUTE))
                 return display_of(w, row->device);
 
@@ -475,6 +475,8 @@ void reading_process(struct world *w, const struct process *facts)
         process.order_id = known ? known->order_id : 0;
         process.device_bytes = known ? known->device_bytes : 0;
         process.parked_bytes = known ? known->parked_bytes : 0;
+        for (uint32_t i = 0; i < GANG_MAX; i++)
+                process.part_bytes[i] = known ? known->part_bytes[i] : 0;
         process.attributed_by = known ? known->attributed_by : (uint8_t) ATTRIBUTED_NOT;
         process.seen_ms = known ? known->seen_ms : w->now_ms;
         if (known)
@@ -515,6 +517,12 @@ void reading_outdated(struct world *w, uint32_t device, struct actions *out)
                 dev->read_asked_ms = 0;
         if (w->eyes_answering)
                 actions_read(w, out, device);
+}
+
+void reading_outdated_of(struct world *w, const struct lease *lease, struct actions *out)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                reading_outdated(w, lease_part(lease, i).device, out);
 }
 
 void reading_unconfirm(struct world *w)

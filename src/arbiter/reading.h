@@ -12,5 +12,7 @@ void reading_process_ended(struct world *world, struct identity identity, struct
 void reading_unconfirm(struct world *world);
 /* Something changed on the device: looks taken before now grant nothing, and a new one is ordered. */
 void reading_outdated(struct world *world, uint32_t device, struct actions *out);
+/* The same of all devices of @lease. */
+void reading_outdated_of(struct world *world, const struct lease *lease, struct actions *out);
 /* Forget what was seen on a device (it is lost, or the machine was rebooted). @out NULL: and tell nobody. */
 void reading_forget(struct world *world, uint32_t device, struct actions *out);

@@ -111,21 +111,27 @@ static uint64_t cgroup_room_bytes(struct world *w, const struct lease *lease)
 
         for (uint32_t i = 0; i < w->n_processes; i++) {
                 const struct process *p = &w->processes[i];
-                if (ref_equal(p->lease, ref) && p->room_bytes != 0 &&
-                    world_occupancy_find(w, lease->device, p->identity))
+                if (ref_equal(p->lease, ref) && p->room_bytes != 0 && world_has_memory_of(w, lease, p->identity))
                         room_bytes = u64_min(room_bytes, p->room_bytes);
         }
         return room_bytes;
 }
 
 /* Can it be checkpointed at all, room aside? */
-static enum reclaim_no can_checkpoint(const struct world *w, const struct holder *h)
+static enum reclaim_no can_checkpoint(struct world *w, const struct holder *h)
 {
+        const struct lease *lease = lease_of(w, h);
+        const struct holder *part;
+        bool known = holder_reading_is_known(h) && w->devices[h->device].per_process_known;
+
         if (w->host.checkpoint != CHECKPOINT_CAN)
                 return RECLAIM_CANNOT;
-        if (!holder_reading_is_known(h) || !w->devices[h->device].per_process_known)
+        if (lease && lease->n_more != 0)
+                each_part(w, lease, part) known =
+                        known && holder_reading_is_known(part) && w->devices[part->device].per_process_known;
+        if (!known)
                 return RECLAIM_UNKNOWN;
-        return h->n_processes == 0 ? RECLAIM_NOT_THERE : RECLAIM_MAY;
+        return (lease ? world_lease_listed(w, lease) : h->n_processes) == 0 ? RECLAIM_NOT_THERE : RECLAIM_MAY;
 }
 
 static enum reclaim_no find_ways(struct world *w, const struct holder *h, const struct lease *lease, uint8_t not,
@@ -331,9 +337,15 @@ static void insert(struct search *s, const struct candidate *c)
         s->of[at] = *c;
 }
 
-static uint64_t moves_bytes(const struct holder *h, unsigned way)
+/* A checkpoint moves what it has on all its devices. */
+static uint64_t moves_bytes(struct world *w, const struct holder *h, unsigned way)
 {
-        return way == WAY_OUT_CHECKPOINT ? h->used_bytes : 0;
+        const struct lease *lease = lease_of(w, h);
+        uint64_t bytes = h->used_bytes;
+
+        if (lease && lease->n_more != 0)
+                (void) world_lease_used(w, lease, &bytes);
+        return way == WAY_OUT_CHECKPOINT ? bytes : 0;
 }
 
 /* Asked for once: it walks all processes, and thousands of sets are tried. */
@@ -348,7 +360,7 @@ static enum reclaim_no has_room(const struct search *s, struct candidate *c, uns
 {
         const struct holder *h = &s->w->holders[c->holder];
         const struct lease *lease = lease_of(s->w, h);
-        uint64_t bytes = moves_bytes(h, way);
+        uint64_t bytes = moves_bytes(s->w, h, way);
 
         if (bytes == 0)
                 return RECLAIM_MAY;
@@ -366,7 +378,7 @@ static void take(struct search *s, struct candidate *c, uint8_t at)
 {
         c->taken = true;
         c->at = at;
-        c->host_bytes = moves_bytes(&s->w->holders[c->holder], c->ways[at]);
+        c->host_bytes = moves_bytes(s->w, &s->w->holders[c->holder], c->ways[at]);
         s->room.ledger_taken_bytes = u64_add_sat(s->room.ledger_taken_bytes, c->host_bytes);
         s->room.host_bytes = u64_sub0(s->room.host_bytes, c->host_bytes);
 }
@@ -513,6 +525,43 @@ static bool take_any_set(struct search *s)
         return false;
 }
 
+/* Who is to leave for a plan on another device leaves this one too, where it is a gang. */
+static void give_back_gangs(struct world *w, const struct plan *plan, uint32_t device, struct sums *s)
+{
+        for (uint32_t v = 0; v < plan->n_victims; v++) {
+                const struct lease *lease = world_lease_get(w, plan->victims[v].lease);
+                const struct holder *h = lease && lease->n_more != 0 ? world_part_on(w, lease, device) : NULL;
+                if (h && plan->victims[v].state == VICTIM_TO_DO && lease->state != LEASE_ASKING)
+                        sums_give_back(s, h, h->ways.floor_bytes[plan->victims[v].way]);
+        }
+}
+
+/* Who gives way for the same gang on another of its devices. */
+static const struct reclaim_step *gives_way_with(const struct reclaim_demand *d, const struct world *w,
+                                                 struct ref lease)
+{
+        for (uint32_t i = 0; i < d->n_with; i++)
+                for (uint32_t k = 0; k < d->with[i].n; k++)
+                        if (ref_equal(w->holders[d->with[i].steps[k].holder].lease, lease))
+                                return &d->with[i].steps[k];
+        return NULL;
+}
+
+/* What that moves to host memory: each of them once, whatever number of devices it leaves. */
+static uint64_t with_moves_bytes(const struct reclaim_demand *d, const struct world *w)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < d->n_with; i++)
+                for (uint32_t k = 0; k < d->with[i].n; k++) {
+                        const struct reclaim_step *step = &d->with[i].steps[k];
+                        struct reclaim_demand before = { .with = d->with, .n_with = i };
+                        if (!gives_way_with(&before, w, w->holders[step->holder].lease))
+                                bytes = u64_add_sat(bytes, step->moves_bytes);
+                }
+        return bytes;
+}
+
 /* Each plan that runs counts as done, and whatever else is on its way off the device as gone. */
 static void count_as_done(struct world *w, const struct reclaim_demand *d, struct sums *s)
 {
@@ -530,8 +579,12 @@ static void count_as_done(struct world *w, const struct reclaim_demand *d, struc
         }
         for (uint32_t i = 0; i < w->n_plans; i++) {
                 const struct plan *plan = &w->plans[i];
-                if (plan->id == 0 || plan->device != d->device || ref_equal(plan->entry, d->entry))
+                if (plan->id == 0 || ref_equal(plan->entry, d->entry))
                         continue;
+                if (plan->device != d->device) {
+                        give_back_gangs(w, plan, d->device, s);
+                        continue;
+                }
                 const struct holder *claim = world_holder_get(w, plan->claim);
                 if (claim)
                         sums_take_out(s, claim);
@@ -539,10 +592,18 @@ static void count_as_done(struct world *w, const struct reclaim_demand *d, struc
                 sums_add(s, &whole);
                 for (uint32_t v = 0; v < plan->n_victims; v++) {
                         const struct lease *lease = world_lease_get(w, plan->victims[v].lease);
-                        const struct holder *h = lease ? world_holder_get(w, lease->holder) : NULL;
+                        const struct holder *h = lease ? world_part_on(w, lease, plan->device) : NULL;
                         if (h && plan->victims[v].state == VICTIM_TO_DO)
                                 sums_give_back(s, h, h->ways.floor_bytes[plan->victims[v].way]);
                 }
+        }
+        if (d->n_with == 0)
+                return;
+        world_each_holder_on (w, i, d->device) {
+                const struct holder *h = &w->holders[i];
+                const struct reclaim_step *step = h->kind == HOLDER_LEASE ? gives_way_with(d, w, h->lease) : NULL;
+                if (step)
+                        sums_give_back(s, h, h->ways.floor_bytes[step->way]);
         }
 }
 
@@ -568,7 +629,7 @@ static uint64_t owed_by_plans_bytes(struct world *w, const struct reclaim_demand
                         const struct lease *lease = world_lease_get(w, victim->lease);
                         const struct holder *h = lease ? world_holder_get(w, lease->holder) : NULL;
                         if (h && victim->state == VICTIM_TO_DO && !ref_equal(w->plans[i].entry, d->entry))
-                                bytes = u64_add_sat(bytes, moves_bytes(h, victim->way));
+                                bytes = u64_add_sat(bytes, moves_bytes(w, h, victim->way));
                 }
         return bytes;
 }
@@ -644,7 +705,8 @@ static void collect_victims(struct search *s)
                 return;
         world_each_holder_on (w, i, s->demand->device)
                 if (may_be_victim(w, i, s->demand, &c) &&
-                    (w->holders[i].kind != HOLDER_LEASE || !is_in_a_plan(w, lease_of(w, &w->holders[i]))))
+                    (w->holders[i].kind != HOLDER_LEASE || !is_in_a_plan(w, lease_of(w, &w->holders[i]))) &&
+                    !gives_way_with(s->demand, w, w->holders[i].lease))
                         insert(s, &c);
 }
 
@@ -711,7 +773,7 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
                 return;
         }
         s.room = room_of(w, d);
-        uint64_t owed_bytes = owed_by_plans_bytes(w, d);
+        uint64_t owed_bytes = u64_add_sat(owed_by_plans_bytes(w, d), with_moves_bytes(d, w));
         s.room.ledger_taken_bytes = u64_add_sat(s.room.ledger_taken_bytes, owed_bytes);
         s.room.host_bytes = u64_sub0(s.room.host_bytes, owed_bytes);
         collect(&s, ret, why);
@@ -740,6 +802,7 @@ void reclaim_plan(struct world *w, const struct reclaim_demand *d, struct reclai
                 ret->steps[ret->n++] =
                         (struct reclaim_step){ .holder = c->holder,
                                                .way = way,
+                                               .moves_bytes = c->host_bytes,
                                                .bytes = u64_sub0(u64_max(h->reserved_bytes, h->used_bytes),
                                                                  h->ways.floor_bytes[way]) };
         }
@@ -760,7 +823,9 @@ enum reclaim_no reclaim_may_take(struct world *w, const struct lease *lease, con
         struct candidate c;
         uint64_t changes_ms;
 
-        return judge(w, lease->holder.index, d, &c, &changes_ms);
+        const struct holder *h = world_part_on((struct world *) (uintptr_t) w, lease, d->device);
+
+        return h ? judge(w, (uint32_t) (h - w->holders), d, &c, &changes_ms) : RECLAIM_NOT_THERE;
 }
 
 enum reclaim_no reclaim_may_park(struct world *w, const struct lease *lease, uint8_t not, uint8_t *ret_way)

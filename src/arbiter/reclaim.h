@@ -8,18 +8,24 @@
 #include "model/reason.h"
 #include "model/world.h"
 
+struct reclaim;
+
 struct reclaim_demand {
         uint32_t device;
         uint64_t bytes;
         uint8_t priority;
         struct ref entry;              /* whose it is; its own plan and claims do not stand in its way */
         uint64_t leaving_ledger_bytes; /* of a thaw: what it takes out of the ledger itself */
+        /* A gang's: what was found for it on its other devices; who gives way there has given way here too. */
+        const struct reclaim *with;
+        uint32_t n_with;
 };
 
 struct reclaim_step {
-        uint32_t holder; /* row */
-        uint8_t way;     /* enum way_out_kind */
-        uint64_t bytes;  /* what it gives back, by the reading */
+        uint32_t holder;      /* row */
+        uint8_t way;          /* enum way_out_kind */
+        uint64_t bytes;       /* what it gives back, by the reading */
+        uint64_t moves_bytes; /* of that, and of what it has on other devices, to host memory */
 };
 
 struct reclaim {

@@ -85,23 +85,27 @@ static bool resolve_demand(struct world *w, const struct request *r, uint64_t le
                            uint64_t *ret_bytes, struct reason *why)
 {
         uint64_t best_bytes = 0, fitting = 0, gives_bytes[DEVICES_MAX];
-        uint32_t best = NO_DEVICE;
-        bool any_known = false;
+        uint32_t best = NO_DEVICE, of[DEVICES_MAX], n_known = 0;
 
         for (uint32_t d = 0; d < w->n_devices; d++) {
                 if (!(*mask & (UINT64_C(1) << d)) || w->devices[d].health == DEVICE_PARENT)
                         continue;
-                any_known = true;
                 gives_bytes[d] = can_give_bytes(w, r, d);
-                if (best == NO_DEVICE || gives_bytes[d] > best_bytes) {
-                        best = d;
-                        best_bytes = gives_bytes[d];
-                }
+                uint32_t at = n_known++;
+                for (; at > 0 && gives_bytes[of[at - 1]] < gives_bytes[d]; at--)
+                        of[at] = of[at - 1];
+                of[at] = d;
         }
-        if (!any_known) {
+        if (n_known == 0) {
                 *why = (struct reason){ .rule = RULE_NO_DEVICES, .need_bytes = r->bytes };
                 return false;
         }
+        if (n_known <= r->n_more) {
+                *why = (struct reason){ .rule = RULE_TOO_FEW_DEVICES, .need_bytes = r->bytes, .limit = n_known };
+                return false;
+        }
+        best = of[r->n_more]; /* the least of the largest that it is to be on */
+        best_bytes = gives_bytes[best];
 
         uint64_t bytes = r->bytes;
         if (r->exclusive && best_bytes == 0 && bytes == 0)
@@ -116,7 +120,7 @@ static bool resolve_demand(struct world *w, const struct request *r, uint64_t le
                 if ((*mask & (UINT64_C(1) << d)) && w->devices[d].health != DEVICE_PARENT && bytes != 0 &&
                     bytes <= gives_bytes[d])
                         fitting |= UINT64_C(1) << d;
-        if (fitting == 0) {
+        if ((uint32_t) __builtin_popcountll(fitting) <= r->n_more) {
                 *why = (struct reason){ .rule = RULE_NEVER_FITS,
                                         .need_bytes = bytes,
                                         .free_bytes = device_free_bytes(w, best) };
@@ -136,8 +140,19 @@ static uint64_t asked_bytes(const struct world *w, uint32_t user)
 
         for (uint32_t i = 0; i < w->n_leases; i++)
                 if (w->lease_ids[i] != 0 && w->leases[i].user == user && w->leases[i].state != LEASE_DRAINING)
-                        sum = u64_add_sat(sum, w->leases[i].bytes);
+                        sum = u64_add_sat(sum, lease_whole_bytes(&w->leases[i]));
         return sum;
+}
+
+/* Is there a row for a gang on each of its devices? Of all gangs together there are only so many. */
+static bool has_gang_room(const struct world *w, const struct request *r)
+{
+        uint32_t n = r->n_more;
+
+        for (uint32_t i = 0; r->n_more != 0 && i < w->n_leases; i++)
+                if (w->lease_ids[i] != 0)
+                        n += w->leases[i].n_more;
+        return n <= GANGS_MORE_MAX;
 }
 
 bool request_has_room(struct world *w, const struct request *r, uint64_t bytes, uint32_t *ret_user, struct reason *why)
@@ -146,6 +161,7 @@ bool request_has_room(struct world *w, const struct request *r, uint64_t bytes, 
         struct quota quota = config_quota(&w->config, r->quota);
         uint64_t asked = 0;
 
+        bytes = u64_mul_sat(bytes, 1U + r->n_more);
         if (user && quota.bytes_max != 0 && !r->is_admin)
                 asked = asked_bytes(w, *ret_user);
         if (!user)
@@ -159,7 +175,7 @@ bool request_has_room(struct world *w, const struct request *r, uint64_t bytes, 
                                         .need_bytes = bytes,
                                         .reserved_bytes = asked,
                                         .ceiling_bytes = quota.bytes_max };
-        else if (!world_has_lease_room(w))
+        else if (!world_has_lease_room(w) || !has_gang_room(w, r))
                 *why = (struct reason){ .rule = RULE_LIMIT_LEASES, .limit = w->config.leases_max };
         else if (!r->adopt && !world_has_entry_room(w))
                 *why = (struct reason){ .rule = RULE_LIMIT_ENTRIES, .limit = w->config.entries_max };
@@ -177,6 +193,7 @@ struct lease *request_make_lease(struct world *w, const struct request *r, uint3
         lease->kill_at_end = r->kill_at_end;
         lease->kill_left = r->kill_left;
         lease->exclusive = r->exclusive;
+        lease->n_more = r->adopt ? 0 : r->n_more;
         lease->idempotency = r->idempotency;
         lease->uid = r->uid;
         lease->user = user;
@@ -207,6 +224,7 @@ static struct entry *make_entry(struct world *w, const struct request *r, struct
         e->collected = r->collected;
         e->lease = world_lease_ref(w, lease);
         e->user = lease->user;
+        e->n_more = lease->n_more;
         e->demand_bytes = lease->bytes;
         if (r->exclusive)
                 e->least_bytes = u64_max(r->bytes, 1);
@@ -259,6 +277,10 @@ void request_step(struct world *w, const struct request *r, struct actions *out)
         }
 
         uint32_t device = NO_DEVICE;
+        if (r->start_ms != 0 && r->n_more != 0) { /* it would have to be kept free on all of them */
+                request_refuse(w, out, r, &(struct reason){ .rule = RULE_BOOKING_OF_GANG });
+                return;
+        }
         if (r->start_ms != 0 && !booking_is_possible(w, r, bytes, devices, user, &device, &why)) {
                 request_refuse(w, out, r, &why);
                 return;

@@ -15,24 +15,30 @@
  * than what was on the device. That asks for room as slack does, never for more than can be given: whoever had all of a device
  * would not come back to it.
  */
-uint64_t thaw_need_bytes(struct world *w, const struct lease *lease)
+uint64_t thaw_need_bytes(struct world *w, const struct lease *lease, const struct holder *h)
 {
         if (lease->park.way != WAY_OUT_CHECKPOINT)
                 return lease->bytes;
-        uint64_t seen_bytes = u64_max(lease->bytes, lease->park.used_bytes);
-        uint64_t wanted_bytes =
-                u64_add_sat(u64_max(seen_bytes, lease->park.charged_bytes), park_slack_bytes(w, lease->device));
-        return u64_max(seen_bytes, u64_min(wanted_bytes, device_ceiling_now(w, lease->device)));
+        /* By what host memory grew more than that on all its devices together, it may have grown on any. */
+        uint64_t grown_bytes = u64_sub0(lease->park.charged_bytes, lease->park.used_bytes);
+        uint64_t seen_bytes = u64_max(lease->bytes, h->began_used_bytes);
+        uint64_t grew_to_bytes = u64_add_sat(h->began_used_bytes, grown_bytes);
+        uint64_t wanted_bytes = u64_add_sat(u64_max(seen_bytes, grew_to_bytes), park_slack_bytes(w, h->device));
+        return u64_max(seen_bytes, u64_min(wanted_bytes, device_ceiling_now(w, h->device)));
 }
 
 uint64_t thaw_demand_bytes(struct world *w, const struct lease *lease)
 {
-        const struct holder *h = park_holder_of(w, lease);
-        uint64_t need_bytes = thaw_need_bytes(w, lease);
+        const struct holder *h;
+        uint64_t most_bytes = 1;
 
-        if (lease->park.way == WAY_OUT_CHECKPOINT || !h || !holder_reading_is_known(h))
-                return need_bytes;
-        return u64_max(u64_sub0(need_bytes, h->used_bytes), 1);
+        each_part(w, lease, h)
+        {
+                uint64_t need_bytes = thaw_need_bytes(w, lease, h);
+                bool stays = lease->park.way != WAY_OUT_CHECKPOINT && holder_reading_is_known(h);
+                most_bytes = u64_max(most_bytes, stays ? u64_sub0(need_bytes, h->used_bytes) : need_bytes);
+        }
+        return most_bytes;
 }
 
 bool thaw_is_wanted(const struct world *w, const struct lease *lease)
@@ -68,7 +74,9 @@ void thaw_enqueue(struct world *w, struct lease *lease)
         e->user = lease->user;
         e->demand_bytes = thaw_demand_bytes(w, lease);
         e->least_bytes = lease->exclusive ? 1 : 0;
-        e->devices = UINT64_C(1) << lease->device;
+        e->n_more = lease->n_more;
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                e->devices |= UINT64_C(1) << lease_part(lease, i).device;
         e->limit_ms = lease->slot_end_ms != 0 ? u64_max(u64_sub0(lease->slot_end_ms, lease->park.parked_ms), 1) : 0;
         e->ways = lease->ways;
         /* It stands there with its first arrival, what it waited before and the time parked; what it ran does not count. */
@@ -81,17 +89,23 @@ void thaw_enqueue(struct world *w, struct lease *lease)
 /* Could it come back now, as far as anybody can see? */
 static bool could_return(struct world *w, const struct lease *lease)
 {
+        const struct holder *h;
         struct sums sums;
 
         if (lease->state == LEASE_THAWING)
                 return true;
         if (lease->state != LEASE_PARKED || ref_is_none(lease->entry) || w->now_ms < lease->park.again_ms)
                 return false;
-        sums_now(w, lease->device, &sums);
-        world_each_holder_of (w, i, HOLDER_CLAIM)
-                if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == lease->device)
-                        sums_take_out(&sums, &w->holders[i]);
-        return thaw_need_bytes(w, lease) <= sums_free_bytes(&sums);
+        each_part(w, lease, h)
+        {
+                sums_now(w, h->device, &sums);
+                world_each_holder_of (w, i, HOLDER_CLAIM)
+                        if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == h->device)
+                                sums_take_out(&sums, &w->holders[i]);
+                if (thaw_need_bytes(w, lease, h) > sums_free_bytes(&sums))
+                        return false;
+        }
+        return true;
 }
 
 /* Of a plan that failed, who was parked later comes back first, where he can. */
@@ -137,8 +151,8 @@ static uint32_t returns_within_hour(const struct world *w, const struct park *k,
 
 enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct reason *why)
 {
-        const struct device *dev = &w->devices[lease->device];
         const struct park *k = &lease->park;
+        const struct holder *h;
 
         if (w->pause != PAUSE_NONE && (!w->pause_thaws || k->way == WAY_OUT_RESTART))
                 return RULE_PAUSED; /* nothing is started that is to be ended in a moment */
@@ -159,11 +173,20 @@ enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct 
         }
         if (k->way != WAY_OUT_CHECKPOINT)
                 return RULE_NONE;
-        if (dev->foreign_grew_ms != 0 && w->now_ms - u64_min(dev->foreign_grew_ms, w->now_ms) < w->config.card_quiet_ms)
-                return RULE_CARD_MOVES;
+        each_part(w, lease, h)
+        {
+                const struct device *dev = &w->devices[h->device];
+                if (dev->foreign_grew_ms != 0 &&
+                    w->now_ms - u64_min(dev->foreign_grew_ms, w->now_ms) < w->config.card_quiet_ms)
+                        return RULE_CARD_MOVES;
+        }
         /* The last look: the device's own figure, whatever the sums say. */
-        if (!dev->used_known || dev->used_bytes > u64_sub0(dev->total_bytes, thaw_need_bytes(w, lease)))
-                return RULE_NO_ROOM;
+        each_part(w, lease, h)
+        {
+                const struct device *dev = &w->devices[h->device];
+                if (!dev->used_known || dev->used_bytes > u64_sub0(dev->total_bytes, thaw_need_bytes(w, lease, h)))
+                        return RULE_NO_ROOM;
+        }
         return RULE_NONE;
 }
 
@@ -195,7 +218,19 @@ void thaw_is_back(struct world *w, struct lease *lease, struct actions *out)
         park_back_to_work(w, lease);
         k->again_ms = 0;
         park_say(w, lease, ACTION_THAWED, RULE_THAWED, k->way, out);
-        reading_outdated(w, lease->device, out);
+        reading_outdated_of(w, lease, out);
+}
+
+/* The first of it needs room for all of it. */
+uint64_t thaw_limit_bytes(struct world *w, const struct lease *lease, const struct process *p, uint32_t part)
+{
+        const struct holder *h = &w->holders[lease_part(lease, part).holder.index];
+        struct members m;
+
+        members_count(w, lease, &m);
+        if (lease->park.step != PARK_RESTORING || m.at[MEMBER_RESTORED] != 0)
+                return park_member_limit_bytes(w, lease, p, part);
+        return u64_sub0(w->devices[h->device].total_bytes, thaw_need_bytes(w, lease, h));
 }
 
 /* One after another, the last locked first: the look before each tells what the one before it took. */
@@ -211,10 +246,8 @@ void thaw_restore_next(struct world *w, struct lease *lease, struct actions *out
                 if (p->member == MEMBER_CHECKPOINTED || p->member == MEMBER_STOPPED)
                         next = p;
         if (next) {
-                uint64_t limit_bytes = park_member_limit_bytes(w, lease, next);
-                if (m.at[MEMBER_RESTORED] == 0)
-                        limit_bytes = u64_sub0(w->devices[lease->device].total_bytes, thaw_need_bytes(w, lease));
-                member_order(w, lease, next, HAND_RESTORE, MEMBER_RESTORING, limit_bytes, 0, out);
+                member_order(w, lease, next, HAND_RESTORE, MEMBER_RESTORING, thaw_limit_bytes(w, lease, next, 0), 0,
+                             out);
                 return;
         }
         if (m.at[MEMBER_FAILED] != 0) {
@@ -275,7 +308,7 @@ void thaw_blocked(struct world *w, struct lease *lease, enum hand_why why, struc
         stays_parked(w, lease);
         park_say(w, lease, ACTION_PARKED, RULE_THAW_BLOCKED, why, out);
         thaw_enqueue(w, lease);
-        reading_outdated(w, lease->device, out);
+        reading_outdated_of(w, lease, out);
 }
 
 void thaw_failed(struct world *w, struct lease *lease, enum hand_why why, struct actions *out)
@@ -297,7 +330,7 @@ void thaw_failed(struct world *w, struct lease *lease, enum hand_why why, struct
                 park_say(w, lease, ACTION_WARNING, RULE_STRUCK_OUT, k->way, out);
         else
                 thaw_enqueue(w, lease);
-        reading_outdated(w, lease->device, out);
+        reading_outdated_of(w, lease, out);
 }
 
 void park_activated(struct world *w, struct lease *lease, struct actions *out)

@@ -12,6 +12,13 @@ static inline int u64_add(uint64_t a, uint64_t b, uint64_t *ret)
 {
         return !__builtin_add_overflow(a, b, ret);
 }
+static inline uint64_t u64_mul_sat(uint64_t a, uint64_t b)
+{
+        uint64_t product;
+
+        return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 static inline uint64_t u64_add_sat(uint64_t a, uint64_t b)
 {
         uint64_t sum;

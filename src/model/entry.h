@@ -46,6 +46,7 @@ struct entry {
         bool stepped_aside;  /* blocked as long as it was allowed to */
         bool no_wait;        /* starts at the first good look at its devices, or is given up */
         bool collected;      /* its asker is connected and takes the grant at once */
+        uint8_t n_more;      /* a gang: so many devices beside one, with its demand on each, all at once */
         uint64_t id;         /* arrival order, never reused */
         struct ref lease;
         uint32_t user; /* row in the world's users */
@@ -62,12 +63,24 @@ struct entry {
         uint64_t give_up_ms;    /* when its wait is over; 0 = never */
         struct ways_out ways;
 
-        uint32_t head_device;    /* while is_head */
+        uint32_t head_device;    /* while is_head; a gang's first */
+        uint64_t head_devices;   /* a gang's, bit mask; else 0 */
         uint64_t head_since_ms;  /* 0 = never was */
         uint64_t start_ms;       /* computed start while head; 0 = unknown */
         uint64_t block_since_ms; /* 30-minute rule: since when it blocks; 0 = does not */
         uint64_t block_until_ms; /* when it steps aside */
 };
+
+static inline bool entry_is_head_of(const struct entry *e, uint32_t device)
+{
+        return e->is_head && (e->head_devices != 0 ? (e->head_devices >> device & 1) != 0 : e->head_device == device);
+}
+
+/* Those that it is head of, as a mask. */
+static inline uint64_t entry_head_devices(const struct entry *e)
+{
+        return !e->is_head ? 0 : e->head_devices != 0 ? e->head_devices : UINT64_C(1) << e->head_device;
+}
 
 const char *entry_kind_name(enum entry_kind kind);
 const char *wait_kind_name(enum wait_kind kind);

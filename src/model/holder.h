@@ -71,6 +71,9 @@ struct holder {
         uint64_t rests_since_ms;
         uint64_t idle_told_ms;
         uint32_t n_processes; /* listed on this device */
+        /* A lease on its way off: what it used here when that began, and what of its reservation went to the plan's claim here. */
+        uint64_t began_used_bytes;
+        uint64_t moved_bytes;
         struct ways_out ways;
         struct ref lease;        /* HOLDER_LEASE; for a stranger: the lease whose tree it is in, when it sits on another
                                     card than granted */

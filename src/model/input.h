@@ -56,6 +56,7 @@ struct request {
         bool learned;   /* no size was named: as its earlier runs, or where none are known as percent_milli says */
         uint32_t quota; /* row of the asker's (model/quota.h) */
         uint8_t priority;                /* 1 … 5 */
+        uint8_t n_more;                  /* a gang: so many devices beside the first, with @bytes on each */
         uint64_t bytes;                  /* > 0, or 0 with percent_milli */
         uint64_t percent_milli;          /* of the ceiling of the device it lands on; `all` = 100000 */
         uint64_t slot_ms;                /* 0 = no limit */

@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/number.h"
 #include "model/identity.h"
 #include "model/limits.h"
 #include "model/manager.h"
@@ -109,6 +110,12 @@ enum sized {
         SIZED_N,
 };
 
+/* What a lease has on one device. */
+struct part {
+        uint32_t device;   /* index */
+        struct ref holder; /* its row in the holder table */
+};
+
 struct lease {
         uint32_t generation;  /* of this row; survives its being emptied */
         uint8_t state;        /* enum lease_state */
@@ -137,14 +144,15 @@ struct lease {
         bool failed;          /* its program ended with an error, as was said at the end */
         uint8_t sized;        /* enum sized */
         uint8_t sized_by;     /* SIZED_LEARNED, SIZED_RAISED: how many runs */
+        uint8_t n_more;       /* a gang: so many devices beside the first, all of them or none */
         uint64_t id;          /* 1, 2, 3 … never reused; "L17" for people */
         uint32_t uid;         /* owner */
         uint32_t user;        /* row in the world's users */
-        uint64_t bytes;       /* what was asked for, resolved */
+        uint64_t bytes;       /* what was asked for, resolved; on each of its devices */
         uint64_t asked_bytes; /* what it named; 0 = no amount */
         uint64_t peak_bytes;  /* the most it was known to use at any look; 0 = never known to use any */
         uint64_t devices;     /* bit mask of devices it may be on */
-        uint32_t device;      /* index, once granted */
+        uint32_t device;      /* index, once granted; a gang's first */
         uint64_t booked_ms;   /* a booking: when it begins; 0 = none */
         /* What of a booking is the shell's business, and only kept here: the moment it was made for by people's clocks (the
          * world's may part from them: booked_ms follows); whether it is still to be made again for the next day, and then the
@@ -169,12 +177,39 @@ struct lease {
         struct binding binding;
         struct ways_out ways;
         struct park park;
-        struct ref holder;       /* its row in the holder table, once granted */
-        struct ref entry;        /* its place in the queue, while it has one */
-        struct ref backfill_for; /* the head it went ahead of */
+        struct ref holder;               /* its row in the holder table, once granted; on @device */
+        struct part more[GANG_MORE_MAX]; /* a gang's others, once granted; by device */
+        struct ref entry;                /* its place in the queue, while it has one */
+        struct ref backfill_for;         /* the head it went ahead of */
         char name[NAME_MAX_BYTES];
         char consumer[NAME_MAX_BYTES]; /* under which costs and peaks are remembered */
 };
+
+/* On how many devices it has rows: none while it waits, else all that it asked for. */
+static inline uint32_t lease_n_parts(const struct lease *l)
+{
+        return ref_is_none(l->holder) ? 0 : 1U + l->n_more;
+}
+
+static inline struct part lease_part(const struct lease *l, uint32_t i)
+{
+        return i == 0 ? (struct part){ .device = l->device, .holder = l->holder } : l->more[i - 1];
+}
+
+/* Does it have a row there? */
+static inline bool lease_is_on(const struct lease *l, uint32_t device)
+{
+        for (uint32_t i = 0; i < lease_n_parts(l); i++)
+                if (lease_part(l, i).device == device)
+                        return true;
+        return false;
+}
+
+/* Of all its devices together. */
+static inline uint64_t lease_whole_bytes(const struct lease *l)
+{
+        return u64_mul_sat(l->bytes, 1U + l->n_more);
+}
 
 enum { LEASE_ID_TEXT_MAX = 24 };
 

@@ -7,13 +7,16 @@
 enum {
         DEVICES_MAX = 64,
         LEASES_MAX = 4096,
-        ENTRIES_MAX = 1024, /* queue entries in view */
+        GANG_MAX = 8, /* devices of one lease */
+        GANG_MORE_MAX = GANG_MAX - 1,
+        GANGS_MORE_MAX = 1024, /* devices that gangs have beside their first, all gangs together */
+        ENTRIES_MAX = 1024,    /* queue entries in view */
         PROCESSES_MAX = 16384,
         ROWS_MAX = 1024,         /* processes one reading may list */
         OCCUPANCIES_MAX = 16384, /* (process, device) pairs; what a reading lists beyond stays unattributed */
-        /* One for each lease and each stranger there can be (new ones stand beside those they replace), and a display, a
-         * head's claim and some tenants a device: this table is never full before one of the others is. */
-        HOLDERS_MAX = LEASES_MAX + OCCUPANCIES_MAX + ROWS_MAX + 16 * DEVICES_MAX,
+        /* One for each lease on each of its devices and each stranger there can be (new ones stand beside those they replace),
+         * and a display, a head's claim and some tenants a device: this table is never full before one of the others is. */
+        HOLDERS_MAX = LEASES_MAX + GANGS_MORE_MAX + OCCUPANCIES_MAX + ROWS_MAX + 16 * DEVICES_MAX,
         USERS_MAX = 1024,
         HABITS_MAX = 1024, /* (user, program) pairs of which something is remembered */
         HABITS_PER_USER_MAX = 256,

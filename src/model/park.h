@@ -68,8 +68,8 @@ struct park {
         uint64_t until_ms;          /* by a person: back then; 0 = when the person says so */
         uint64_t for_lease_id;      /* whose memory it is now; 0 = nobody's */
         uint32_t by_uid;            /* the person */
-        uint64_t used_bytes;        /* what it used when this began */
-        uint64_t moved_bytes;       /* of its reservation, to the claim of the plan */
+        uint64_t used_bytes;        /* what it used when this began, on all its devices */
+        uint64_t moved_bytes;       /* of its reservations, to the claims of plans */
         uint64_t planned_bytes;     /* room in the ledger that is kept for it */
         uint64_t charged_bytes;     /* in the ledger: what the host grew by */
         uint64_t out_ms;            /* what it took to get it away, this time */

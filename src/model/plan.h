@@ -2,7 +2,8 @@
 #pragma once
 /*
  * A plan that is being carried out: whose memory is taken back, one after another, for whom (design 4.3). Nothing happens
- * before the whole plan is known to suffice; the victims of two plans are never the same.
+ * before the whole plan is known to suffice; the victims of two plans are never the same. A gang has a plan on each of the devices it
+ * is to start on: they begin in one step, fail together, and may have a victim in common, itself a gang.
  */
 #include <stdbool.h>
 #include <stdint.h>

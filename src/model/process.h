@@ -68,19 +68,20 @@ struct process {
         uint8_t state; /* enum process_state */
         uint32_t uid;
         uint32_t ppid;
-        uint64_t cgroup_id;    /* inode of its cgroup v2 folder; 0 = unknown */
-        uint64_t term_ms;      /* its lease is being ended: when it was sent SIGTERM; 0 = not */
-        uint64_t kill_ms;      /* and SIGKILL */
-        uint8_t member;        /* enum member_step: how far it is off its device */
-        uint64_t order_id;     /* the order to the hands that is out for it; 0 = none */
-        uint64_t device_bytes; /* what it had on its device when it was locked */
-        uint64_t parked_bytes; /* by how much it grew in host memory */
-        uint64_t room_bytes;   /* what its memory cgroup can still take; UINT64_MAX = no limit, 0 = unknown */
-        uint64_t program;      /* a number for the file it runs (device, inode); 0 = unknown */
-        uint64_t script;       /* the same for the script that an interpreter runs; 0 = not RUNS_SCRIPT */
-        uint64_t command;      /* a number for its whole command line; 0 = unknown */
-        uint64_t place;        /* a number for the unit or container it runs in; 0 = none, or unknown */
-        uint64_t seen_ms;      /* when the core first heard of it */
+        uint64_t cgroup_id;            /* inode of its cgroup v2 folder; 0 = unknown */
+        uint64_t term_ms;              /* its lease is being ended: when it was sent SIGTERM; 0 = not */
+        uint64_t kill_ms;              /* and SIGKILL */
+        uint8_t member;                /* enum member_step: how far it is off its device */
+        uint64_t order_id;             /* the order to the hands that is out for it; 0 = none */
+        uint64_t device_bytes;         /* what it had on its devices when it was locked */
+        uint64_t part_bytes[GANG_MAX]; /* of that, on each device of its lease, in the order of its parts */
+        uint64_t parked_bytes;         /* by how much it grew in host memory */
+        uint64_t room_bytes;           /* what its memory cgroup can still take; UINT64_MAX = no limit, 0 = unknown */
+        uint64_t program;              /* a number for the file it runs (device, inode); 0 = unknown */
+        uint64_t script;               /* the same for the script that an interpreter runs; 0 = not RUNS_SCRIPT */
+        uint64_t command;              /* a number for its whole command line; 0 = unknown */
+        uint64_t place;                /* a number for the unit or container it runs in; 0 = none, or unknown */
+        uint64_t seen_ms;              /* when the core first heard of it */
         uint64_t token_id; /* the lease that its token names: its own word, which chooses among proven ones; 0 = none */
         uint8_t guard;     /* enum process_guard: never a target */
         uint8_t runs;      /* enum process_runs */

@@ -391,6 +391,12 @@ static void say_refusal(struct text *t, const struct reason *r, uint64_t now_ms)
                 say(t, " is left, and this asks for ");
                 say_size(t, r->need_bytes);
                 break;
+        case RULE_TOO_FEW_DEVICES:
+                say(t, "there are not so many devices: it can be on %u", r->limit);
+                break;
+        case RULE_BOOKING_OF_GANG:
+                say(t, "a booking is on one device; book each by itself");
+                break;
         case RULE_LIMIT_BOOKINGS:
                 say(t, "this user may have %u bookings at a time; cancel one first", r->limit);
                 break;

@@ -153,7 +153,9 @@ enum rule {
         RULE_LIMIT_APPROVALS,
         RULE_NO_APPROVAL, /* refused: there is none of that number */
         RULE_MISSES_WORK, /* a lease of which nothing is on a device; in the blockers who of its user came later, and has no lease */
-        RULE_SCRIPT_UNKNOWN, /* refused: an interpreter, or what may be one, and what it runs cannot be seen */
+        RULE_SCRIPT_UNKNOWN,  /* refused: an interpreter, or what may be one, and what it runs cannot be seen */
+        RULE_TOO_FEW_DEVICES, /* refused: it wants more devices than there are (limit) */
+        RULE_BOOKING_OF_GANG, /* refused: a booking is on one device */
         RULE_N,
 };
 

@@ -136,6 +136,8 @@ static const char *const rule_names[RULE_N] = {
         [RULE_NO_APPROVAL] = "no-approval",
         [RULE_MISSES_WORK] = "lease-misses-its-work",
         [RULE_SCRIPT_UNKNOWN] = "script-unknown",
+        [RULE_TOO_FEW_DEVICES] = "too-few-devices",
+        [RULE_BOOKING_OF_GANG] = "booking-of-gang",
 };
 
 const char *rule_name(enum rule rule)

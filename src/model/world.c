@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include "base/number.h"
 #include "model/world.h"
 
 void world_init(struct world *world, const struct config *config)
@@ -417,6 +418,14 @@ struct occupancy *world_occupancy_find(struct world *world, uint32_t device, str
                        : NULL;
 }
 
+bool world_has_memory_of(struct world *world, const struct lease *lease, struct identity identity)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                if (world_occupancy_find(world, lease_part(lease, i).device, identity))
+                        return true;
+        return false;
+}
+
 struct process *world_process_put(struct world *world, const struct process *facts)
 {
         bool found;
@@ -446,10 +455,49 @@ void world_process_drop(struct world *world, struct identity identity)
         memset(&world->processes[world->n_processes], 0, sizeof(world->processes[0]));
 }
 
+struct holder *world_part_on(struct world *world, const struct lease *lease, uint32_t device)
+{
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                if (lease_part(lease, i).device == device)
+                        return world_holder_get(world, lease_part(lease, i).holder);
+        return NULL;
+}
+
+bool world_lease_used(const struct world *world, const struct lease *lease, uint64_t *ret_bytes)
+{
+        bool known = true;
+
+        *ret_bytes = 0;
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++) {
+                const struct holder *h = &world->holders[lease_part(lease, i).holder.index];
+                known = known && holder_reading_is_known(h);
+                *ret_bytes = u64_add_sat(*ret_bytes, h->used_bytes);
+        }
+        return known;
+}
+
+uint32_t world_lease_listed(const struct world *world, const struct lease *lease)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < lease_n_parts(lease); i++)
+                n += world->holders[lease_part(lease, i).holder.index].n_processes;
+        return n;
+}
+
 struct plan *world_plan_of(struct world *world, struct ref entry)
 {
         for (uint32_t i = 0; i < world->n_plans; i++)
                 if (world->plans[i].id != 0 && ref_equal(world->plans[i].entry, entry))
+                        return &world->plans[i];
+        return NULL;
+}
+
+struct plan *world_plan_on(struct world *world, struct ref entry, uint32_t device)
+{
+        for (uint32_t i = 0; i < world->n_plans; i++)
+                if (world->plans[i].id != 0 && world->plans[i].device == device &&
+                    ref_equal(world->plans[i].entry, entry))
                         return &world->plans[i];
         return NULL;
 }

@@ -205,8 +205,24 @@ static inline bool holder_walk_next(struct holder_walk *walk, uint32_t *ret)
 #define world_each_holder_on(world, i, device) world_each_holder (world, i, (world)->holders_on[device])
 #define world_each_holder_of(world, i, kind) world_each_holder (world, i, (world)->holders_of[kind])
 
+/* The rows of a lease, one on each of its devices; each lives as long as the lease has any. */
+static inline struct holder *world_part_next(struct world *world, const struct lease *lease, uint32_t *at)
+{
+        return *at < lease_n_parts(lease) ? &world->holders[lease_part(lease, (*at)++).holder.index] : NULL;
+}
+#define each_part(w, lease, h) for (uint32_t h##_at = 0; (h = world_part_next((w), (lease), &h##_at));)
+
+/* Its row there; NULL = it has none. */
+struct holder *world_part_on(struct world *world, const struct lease *lease, uint32_t device);
+/* What it uses on all of them; false: of one at least that is not known. */
+bool world_lease_used(const struct world *world, const struct lease *lease, uint64_t *ret_bytes);
+/* How many processes are listed for it, on all of them. */
+uint32_t world_lease_listed(const struct world *world, const struct lease *lease);
+
 /* The plan that takes memory back for @entry; NULL = none. */
 struct plan *world_plan_of(struct world *world, struct ref entry);
+/* A gang has one on each of the devices it is to start on: that one. */
+struct plan *world_plan_on(struct world *world, struct ref entry, uint32_t device);
 struct plan *world_plan_new(struct world *world); /* NULL = there are too many */
 
 struct device *world_device_by_uuid(struct world *world, const char *uuid, uint32_t *ret_index);
@@ -225,6 +241,8 @@ struct process *world_process_find(struct world *world, struct identity identity
 struct process *world_process_find_from(struct world *world, struct identity identity, uint32_t *at);
 /* What a process has on a device; NULL when it was not listed there at the last look. */
 struct occupancy *world_occupancy_find(struct world *world, uint32_t device, struct identity identity);
+/* Was it listed on one of the devices of @lease? */
+bool world_has_memory_of(struct world *world, const struct lease *lease, struct identity identity);
 /* Insert or overwrite; keeps the table sorted. NULL when full. */
 struct process *world_process_put(struct world *world, const struct process *facts);
 void world_process_drop(struct world *world, struct identity identity);

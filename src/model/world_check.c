@@ -47,9 +47,15 @@ static const char *check_park(const struct world *w, const struct lease *l)
         for (uint32_t i = 1; i < k->n_returns; i++)
                 if (k->returns_ms[i] < k->returns_ms[i - 1])
                         return "a lease's returns that are not in their order";
-        const struct holder *h = holder_at(w, l->holder);
-        if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
-                return "a parked lease with a reservation on its device";
+        uint64_t moved_bytes = 0;
+        for (uint32_t i = 0; i < lease_n_parts(l); i++) {
+                const struct holder *h = holder_at(w, lease_part(l, i).holder);
+                if (state == LEASE_PARKED && h && h->reserved_bytes != 0)
+                        return "a parked lease with a reservation on its device";
+                moved_bytes += h ? h->moved_bytes : 0;
+        }
+        if (moved_bytes != k->moved_bytes && state != LEASE_DRAINING)
+                return "what went to claims of plans is another sum on a lease's devices";
         if (k->order_id != 0 && (k->step == PARK_NONE || !binding_is_managed(&l->binding)))
                 return "an order to the manager of a lease that is on no way, or has none";
         return NULL;
@@ -84,8 +90,22 @@ static const char *check_lease(const struct world *w, uint32_t i)
                 return "a lease that holds without a row in the holder table";
         if (!lease_state_holds(l->state) && h)
                 return "a lease that does not hold has a row in the holder table";
-        if (h && (h->kind != HOLDER_LEASE || lease_at(w, h->lease) != l || h->device != l->device))
-                return "a lease's holder row points elsewhere";
+        uint64_t seen = 0;
+        for (uint32_t k = 0; h && k < lease_n_parts(l); k++) {
+                struct part part = lease_part(l, k);
+                const struct holder *there = holder_at(w, part.holder);
+                if (!there || there->kind != HOLDER_LEASE || lease_at(w, there->lease) != l ||
+                    there->device != part.device)
+                        return "a lease's holder row points elsewhere";
+                if (seen >> part.device != 0)
+                        return "the devices of a gang are not in their order, or one is twice among them";
+                seen |= UINT64_C(1) << part.device;
+        }
+        if (l->n_more > GANG_MORE_MAX)
+                return "a gang of more devices than there may be";
+        const struct entry *e = entry_at(w, l->entry);
+        if (e && e->n_more != l->n_more)
+                return "a gang that asks for another number of devices than it has";
         return check_park(w, l);
 }
 
@@ -121,6 +141,11 @@ static const char *check_plan(const struct world *w, const struct plan *plan)
                 return "a plan that claims more than it needs";
         for (uint32_t i = 0; i < w->n_plans; i++) {
                 const struct plan *other = &w->plans[i];
+                if (other->id > plan->id && ref_equal(other->entry, plan->entry)) {
+                        if (other->device == plan->device)
+                                return "two plans for one entry on one device";
+                        continue; /* of one gang */
+                }
                 for (uint32_t v = 0; other->id > plan->id && v < other->n_victims; v++)
                         for (uint32_t mine = 0; mine < plan->n_victims; mine++)
                                 if (ref_equal(other->victims[v].lease, plan->victims[mine].lease) &&
@@ -143,11 +168,15 @@ static const char *check_entry(const struct world *w, uint32_t i)
                 return "a queue entry its lease does not know";
         if (e->demand_bytes < e->least_bytes)
                 return "an exclusive demand that is less than was asked for";
-        if (e->is_head && e->head_device >= w->n_devices)
+        uint64_t heads = entry_head_devices(e);
+        if (e->is_head && (e->head_device >= w->n_devices || (w->n_devices < 64 && heads >> w->n_devices != 0)))
                 return "head of a device that is not there";
+        if (e->is_head && (uint32_t) __builtin_popcountll(heads) != 1U + e->n_more)
+                return "head of fewer devices than it needs, or of more";
+        if (e->head_devices != 0 && (!e->is_head || (heads >> e->head_device & 1) == 0))
+                return "devices that a gang is head of, and it is none";
         for (uint32_t j = 0; e->is_head && j < i; j++)
-                if (w->entries[j].kind != ENTRY_NONE && w->entries[j].is_head &&
-                    w->entries[j].head_device == e->head_device)
+                if (w->entries[j].kind != ENTRY_NONE && (entry_head_devices(&w->entries[j]) & heads) != 0)
                         return "two heads of one device";
         return NULL;
 }
@@ -194,6 +223,8 @@ static const char *check_holder(const struct world *w, uint32_t i)
                 return "a holder on a device that is not there";
         if (h->kind == HOLDER_LEASE && !lease_at(w, h->lease))
                 return "a holder of a lease that is gone";
+        if (h->kind == HOLDER_LEASE && !lease_is_on(lease_at(w, h->lease), h->device))
+                return "a holder whose lease is not there";
         if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_NONE)
                 return "a claim of no kind";
         if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_PLAN && !ref_is_none(h->entry)) {
@@ -205,7 +236,7 @@ static const char *check_holder(const struct world *w, uint32_t i)
         }
         if (h->kind == HOLDER_CLAIM && h->claim_kind == CLAIM_HEAD) {
                 const struct entry *e = entry_at(w, h->entry);
-                if (!e || !e->is_head || e->head_device != h->device)
+                if (!e || !entry_is_head_of(e, h->device))
                         return "a head's claim that outlived its head";
                 if (h->reserved_bytes > e->demand_bytes)
                         return "a claim larger than its demand";

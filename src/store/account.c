@@ -81,16 +81,20 @@ static void add(struct account_row *row, enum account_what what, uint64_t bytes,
 static void add_lease(struct world *w, const struct lease *lease, uint64_t from_ms, uint64_t to_ms,
                       struct account_row *row)
 {
-        uint64_t ms = to_ms - from_ms;
+        uint64_t n = 1U + lease->n_more; /* on each of its devices, all the time */
+        uint64_t ms = u64_mul_sat(to_ms - from_ms, n);
 
         if (lease->state == LEASE_QUEUED) {
-                add(row, ACCOUNT_WAITED, lease->bytes, u64_sub0(to_ms, u64_max(from_ms, lease->booked_ms)));
+                add(row, ACCOUNT_WAITED, lease->bytes,
+                    u64_mul_sat(u64_sub0(to_ms, u64_max(from_ms, lease->booked_ms)), n));
         } else if (lease->state == LEASE_PARKED) {
                 add(row, ACCOUNT_PARKED, lease->bytes, ms);
         } else if (lease->state != LEASE_DRAINING) { /* it has ended: what is left of it is nobody's by now */
-                const struct holder *h = world_holder_get(w, lease->holder);
+                const struct holder *h;
+                bool idle = lease_n_parts(lease) != 0;
                 add(row, ACCOUNT_HELD, lease->bytes, ms);
-                if (h && holder_idle_since_ms(h) != 0)
+                each_part(w, lease, h) idle = idle && holder_idle_since_ms(h) != 0;
+                if (idle)
                         add(row, ACCOUNT_IDLE, lease->bytes, ms);
         }
 }

@@ -47,6 +47,7 @@ void get_pause(struct get *c, struct pause *p);
         F(S, SINCE, learned, (4, BOOL, 0))                                                                             \
         F(S, SINCE, quota, (4, BELOW32, QUOTAS_MAX + 1))                                                               \
         F(S, BELOW8, priority, CODEC_PRIORITY_END)                                                                     \
+        F(S, SINCE, n_more, (4, BELOW8, GANG_MAX))                                                                     \
         F(S, U64, bytes, 0)                                                                                            \
         F(S, U64, percent_milli, 0)                                                                                    \
         F(S, U64, slot_ms, 0)                                                                                          \

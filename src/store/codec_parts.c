@@ -6,7 +6,7 @@ CODEC_GUARDS_ON
 
 /* Enums travel as numbers that older journals hold too. One more at the end: raise the number here. None is ever taken out,
  * put between or moved (tests/unit/test_codec.c knows their names). */
-_Static_assert(RULE_N == 134 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 27 &&
+_Static_assert(RULE_N == 136 && END_REASON_N == 13 && BLOCKER_KIND_N == 12 && ACTION_KIND_N == 27 &&
                        INPUT_KIND_N == 22 && HAND_VERB_N == 11 && OUTCOME_N == 4 && HAND_WHY_N == 23 &&
                        MANAGER_KIND_N == 4 && MANAGER_VERB_N == 3 && PAUSE_WHAT_N == 3,
                "an enum that the journal keeps has changed");
@@ -17,7 +17,7 @@ _Static_assert(LEASE_STATE_N == 13 && BINDING_KIND_N == 3 && ENTRY_KIND_N == 4 &
                        IDLE_TOLD_N == 5 && HOLDER_ACTIVITY_N == 3,
                "an enum that the journal keeps has changed");
 _Static_assert(BLOCKERS_MAX == 8 && ANCESTORS_MAX == 16 && PEAKS_MAX == 20 && RETURNS_KEPT == 8 && VICTIMS_MAX == 32 &&
-                       FLOORS_MAX == 5 && IDLE_CLASSES == 5,
+                       FLOORS_MAX == 5 && IDLE_CLASSES == 5 && GANG_MAX == 8,
                "an array that the journal keeps has another length");
 _Static_assert(ENFORCE_MODE_N == 3 && VERDICT_WHY_N == 15 && DOUBT_N == 6 && ENFORCE_CALL_N == 4 &&
                        GRACE_CLASS_N == 3 && RUNS_N == 4,
@@ -151,6 +151,7 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, SINCE, member, (4, BELOW8, MEMBER_STEP_N))                                                                \
         F(S, SINCE, order_id, (4, ID, 0))                                                                              \
         F(S, SINCE, device_bytes, (4, U64, 0))                                                                         \
+        F(S, SINCE, part_bytes, (4, U64S, GANG_MAX))                                                                   \
         F(S, SINCE, parked_bytes, (4, U64, 0))                                                                         \
         F(S, SINCE, room_bytes, (4, U64, 0))                                                                           \
         F(S, SINCE, program, (4, U64, 0))                                                                              \
@@ -167,7 +168,7 @@ CODEC_STRUCT(host, HOST_FIELDS, 40)
         F(S, SINCE, links, (4, BYTES, ANCESTORS_MAX))                                                                  \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, TEXT, comm, 0)
-CODEC_STRUCT(process, PROCESS_FIELDS, 448)
+CODEC_STRUCT(process, PROCESS_FIELDS, 512)
 
 #define OCCUPANCY_FIELDS(F, S)                                                                                         \
         F(S, STRUCT, identity, identity)                                                                               \

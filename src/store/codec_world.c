@@ -20,6 +20,8 @@ void get_habit(struct get *c, struct habit *p);
 
 void put_park(struct put *c, const struct park *p);
 void get_park(struct get *c, struct park *p);
+void put_part(struct put *c, const struct part *p);
+void get_part(struct get *c, struct part *p);
 void put_way_cost(struct put *c, const struct way_cost *p);
 void get_way_cost(struct get *c, struct way_cost *p);
 void put_victim(struct put *c, const struct victim *p);
@@ -91,6 +93,11 @@ CODEC_STRUCT(device, DEVICE_FIELDS, 320)
         F(S, SINCE, may_be_done, (4, BOOL, 0))
 CODEC_STRUCT(park, PARK_FIELDS, 240)
 
+#define PART_FIELDS(F, S)                                                                                              \
+        F(S, BELOW32, device, DEVICES_MAX)                                                                             \
+        F(S, REF, holder, HOLDERS_MAX)
+CODEC_STRUCT(part, PART_FIELDS, 12)
+
 #define LEASE_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
         F(S, BELOW8, state, LEASE_STATE_N)                                                                             \
@@ -119,6 +126,7 @@ CODEC_STRUCT(park, PARK_FIELDS, 240)
         F(S, SINCE, failed, (4, BOOL, 0))                                                                              \
         F(S, SINCE, sized, (4, BELOW8, SIZED_N))                                                                       \
         F(S, SINCE, sized_by, (4, BELOW8, PEAKS_MAX + 1))                                                              \
+        F(S, SINCE, n_more, (4, BELOW8, GANG_MAX))                                                                     \
         F(S, ID, id, 0)                                                                                                \
         F(S, U32, uid, 0)                                                                                              \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
@@ -149,11 +157,12 @@ CODEC_STRUCT(park, PARK_FIELDS, 240)
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, SINCE, park, (4, STRUCT, park))                                                                           \
         F(S, REF, holder, HOLDERS_MAX)                                                                                 \
+        F(S, SINCE, more, (4, ROWS, part))                                                                             \
         F(S, REF, entry, ENTRIES_MAX)                                                                                  \
         F(S, REF, backfill_for, ENTRIES_MAX)                                                                           \
         F(S, TEXT, name, 0)                                                                                            \
         F(S, TEXT, consumer, 0)
-CODEC_STRUCT(lease, LEASE_FIELDS, 872)
+CODEC_STRUCT(lease, LEASE_FIELDS, 960)
 
 #define ENTRY_FIELDS(F, S)                                                                                             \
         F(S, U32, generation, 0)                                                                                       \
@@ -165,6 +174,7 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 872)
         F(S, BOOL, stepped_aside, 0)                                                                                   \
         F(S, BOOL, no_wait, 0)                                                                                         \
         F(S, BOOL, collected, 0)                                                                                       \
+        F(S, SINCE, n_more, (4, BELOW8, GANG_MAX))                                                                     \
         F(S, U64, id, 0)                                                                                               \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, BELOW32, user, USERS_MAX)                                                                                 \
@@ -180,11 +190,12 @@ CODEC_STRUCT(lease, LEASE_FIELDS, 872)
         F(S, U64, give_up_ms, 0)                                                                                       \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, INDEX, head_device, DEVICES_MAX)                                                                          \
+        F(S, SINCE, head_devices, (4, U64, 0))                                                                         \
         F(S, U64, head_since_ms, 0)                                                                                    \
         F(S, U64, start_ms, 0)                                                                                         \
         F(S, U64, block_since_ms, 0)                                                                                   \
         F(S, U64, block_until_ms, 0)
-CODEC_STRUCT(entry, ENTRY_FIELDS, 208)
+CODEC_STRUCT(entry, ENTRY_FIELDS, 216)
 
 #define HOLDER_FIELDS(F, S)                                                                                            \
         F(S, U32, generation, 0)                                                                                       \
@@ -210,11 +221,13 @@ CODEC_STRUCT(entry, ENTRY_FIELDS, 208)
         F(S, SINCE, rests_since_ms, (4, U64, 0))                                                                       \
         F(S, SINCE, idle_told_ms, (4, U64, 0))                                                                         \
         F(S, U32, n_processes, 0)                                                                                      \
+        F(S, SINCE, began_used_bytes, (4, U64, 0))                                                                     \
+        F(S, SINCE, moved_bytes, (4, U64, 0))                                                                          \
         F(S, STRUCT, ways, ways_out)                                                                                   \
         F(S, REF, lease, LEASES_MAX)                                                                                   \
         F(S, REF, entry, ENTRIES_MAX)                                                                                  \
         F(S, STRUCT, process, identity)
-CODEC_STRUCT(holder, HOLDER_FIELDS, 176)
+CODEC_STRUCT(holder, HOLDER_FIELDS, 192)
 
 #define USER_FIELDS(F, S)                                                                                              \
         F(S, U32, uid, 0)                                                                                              \

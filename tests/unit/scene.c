@@ -336,6 +336,7 @@ static void fill_request(struct scene *s, struct request *r, const struct ask *a
         r->no_stop = ask->no_stop;
         r->learned = ask->learned;
         r->quota = ask->quota;
+        r->n_more = ask->more;
         r->priority = ask->priority ? ask->priority : PRIORITY_NORMAL;
         r->bytes = ask->bytes;
         r->percent_milli = ask->learned ? 100000 : ask->percent_milli;

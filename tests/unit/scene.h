@@ -105,6 +105,7 @@ struct ask {
         uint8_t named, proven; /* ways out: WAY_OUT_BIT() | … */
         uint32_t pid;          /* the owner's; 0 = a new one */
         uint64_t cgroup_id;
+        uint8_t more;     /* a gang: devices beside the first */
         const char *uuid; /* "" or NULL = any device */
         const char *name;
         const char *consumer; /* NULL = none */

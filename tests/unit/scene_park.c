@@ -2,6 +2,7 @@
 #include "scene_park.h"
 #include <stdio.h>
 #include <string.h>
+#include "arbiter/park.h"
 
 /* What a process had on its card while it was away. One scene at a time. */
 static struct {
@@ -22,14 +23,20 @@ static uint64_t overhead_milli;
 
 static void put_away(struct scene *s, const struct action *a)
 {
-        struct scene_row *row = scene_row(s, a->process.pid, a->device);
+        bool any = false;
 
-        assert_non_null(row);
-        away[n_away].identity = a->process;
-        away[n_away].bytes = row->bytes;
-        away[n_away++].device = a->device;
-        if (!lies)
-                *row = s->rows[--s->n_rows];
+        for (uint32_t device = 0; device < s->n_cards; device++) {
+                struct scene_row *row = scene_row(s, a->process.pid, device);
+                if (!row)
+                        continue;
+                away[n_away].identity = a->process;
+                away[n_away].bytes = row->bytes;
+                away[n_away++].device = device;
+                if (!lies)
+                        *row = s->rows[--s->n_rows];
+                any = true;
+        }
+        assert_true(any);
 }
 
 static uint64_t used_on(const struct scene *s, uint32_t device)
@@ -42,27 +49,46 @@ static uint64_t used_on(const struct scene *s, uint32_t device)
         return used;
 }
 
+/* The last look at each of its devices. */
+static bool has_headroom(struct scene *s, const struct action *a)
+{
+        const struct lease *lease = scene_lease(s, a->lease_id);
+        const struct process *p = world_process_find(s->world, a->process);
+
+        if (used_on(s, a->device) > a->limit_bytes)
+                return false;
+        for (uint32_t i = 1; i < lease_n_parts(lease); i++)
+                if (used_on(s, lease_part(lease, i).device) > thaw_limit_bytes(s->world, lease, p, i))
+                        return false;
+        return true;
+}
+
 static void bring_back(struct scene *s, const struct action *a)
 {
-        for (unsigned i = 0; i < n_away; i++) {
+        bool any = false;
+
+        for (unsigned i = n_away; i-- > 0;) {
                 if (away[i].identity.pid != a->process.pid)
                         continue;
+                any = true;
                 s->rows[s->n_rows++] = (struct scene_row){ .identity = away[i].identity,
                                                            .bytes = away[i].bytes,
                                                            .device = away[i].device,
                                                            .flags = ROW_USED_KNOWN | ROW_COMPUTE };
                 away[i] = away[--n_away];
-                return;
         }
-        fail_msg("a restore of pid %u, which is not away", a->process.pid);
+        if (!any)
+                fail_msg("a restore of pid %u, which is not away", a->process.pid);
 }
 
 static uint64_t away_bytes(uint32_t pid)
 {
+        uint64_t bytes = 0;
+
         for (unsigned i = 0; i < n_away; i++)
                 if (away[i].identity.pid == pid)
-                        return away[i].bytes;
-        return 0;
+                        bytes += away[i].bytes;
+        return bytes;
 }
 
 static void tell(struct scene *s, const struct action *a, enum outcome outcome, enum hand_why why, uint64_t host_bytes)
@@ -87,7 +113,7 @@ static void carry_out(struct scene *s, const struct action *a)
                 host_bytes = away_bytes(a->process.pid);
                 host_bytes += host_bytes / 1000 * overhead_milli;
         } else if (a->hand == HAND_RESTORE) {
-                if (used_on(s, a->device) > a->limit_bytes) {
+                if (!has_headroom(s, a)) {
                         tell(s, a, OUTCOME_BLOCKED, HAND_WHY_HEADROOM, 0);
                         return;
                 }
