@@ -123,6 +123,7 @@ static void open_book(struct trial *t, const struct action *a)
                             .bytes = a->bytes,
                             .managed = t->sent.managed,
                             .exclusive = t->sent.exclusive,
+                            .n_more = t->sent.adopt ? 0 : t->sent.n_more,
                             .kill_at_end = t->sent.kill_at_end,
                             .kill_left = t->sent.kill_left,
                             .filler = t->sent.filler,
@@ -138,18 +139,41 @@ static void open_book(struct trial *t, const struct action *a)
                 }
 }
 
+/* What was seen before that is too old by now, on each of its devices. */
+static void all_changed(struct trial *t, const struct book *b)
+{
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                if (book_is_on(b, c))
+                        book_changed(t, c);
+}
+
+static void note_devices(struct trial *t, const struct action *a, struct book *b)
+{
+        const struct lease *l = world_lease_by_id(t->world, a->lease_id);
+
+        b->device = a->device;
+        b->devices = UINT64_C(1) << a->device;
+        for (uint32_t i = 0; l && i < lease_n_parts(l); i++)
+                b->devices |= UINT64_C(1) << lease_part(l, i).device;
+        if (l && (uint32_t) __builtin_popcountll(b->devices) != 1U + b->n_more)
+                trial_break(t, "I10: L%" PRIu64 " asked for %u devices, and is granted on others", a->lease_id,
+                            1U + b->n_more);
+}
+
 static void granted(struct trial *t, const struct action *a, struct book *b)
 {
+        note_devices(t, a, b);
         check_grant(t, a);
         b->life = LIFE_GRANTED;
-        b->device = a->device;
         b->bytes = a->bytes;
         b->granted_ms = t->now_ms;
         b->slot_end_ms = b->slot_ms ? u64_max(t->now_ms, b->due_ms) + b->slot_ms : 0;
         b->fits_since_ms = 0;
         t->count.booked += b->due_ms != 0;
-        t->granted[a->device] = true;
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                t->granted[c] = t->granted[c] || book_is_on(b, c);
         t->count.grants++;
+        t->count.gangs += b->n_more != 0;
         b->backfill = a->why.rule >= RULE_ENDS_IN_TIME && a->why.rule <= RULE_LEDGER_SET_ASIDE;
         t->count.backfills += a->why.rule >= RULE_ENDS_IN_TIME && a->why.rule <= RULE_LEDGER_SET_ASIDE;
         t->count.passes += a->why.rule == RULE_PASSES_HEAD;
@@ -181,7 +205,7 @@ void book_nobody_waited(struct trial *t, uint64_t ms)
 static void ended(struct trial *t, const struct action *a, struct book *b)
 {
         if (b->life >= LIFE_GRANTED && a->why.end != END_WORKERS_GONE) /* those were not there at the last look */
-                book_changed(t, b->device);
+                all_changed(t, b);
         if (a->why.end == END_UNADOPTED)
                 let_go(t, b);
         b->life = LIFE_ENDED;
@@ -205,12 +229,12 @@ static void returned(struct trial *t, struct book *b)
 static void undone(struct trial *t, const struct action *a, struct book *b)
 {
         const struct lease *l = world_lease_by_id(t->world, a->lease_id);
-        const struct holder *h = l ? world_holder_get(t->world, l->holder) : NULL;
+        const struct holder *h;
 
         t->count.undone++;
         b->by_person = false;
-        if (h)
-                b->bytes = u64_min(b->bytes, h->reserved_bytes);
+        if (l)
+                each_part(t->world, l, h) b->bytes = u64_min(b->bytes, h->reserved_bytes);
 }
 
 static void changed(struct trial *t, struct book *b)
@@ -274,6 +298,7 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                         b->slot_stands_ms = t->now_ms;
                 b->fits_since_ms = 0;
                 t->count.parks++;
+                t->count.gang_parks += b->n_more != 0;
                 break;
         case ACTION_THAWING:
                 check_thawing(t, a);
@@ -281,7 +306,9 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 b->by_person = b->gave_way = false;
                 b->parked = PARKED_BACK;
                 b->back_ms = t->now_ms;
-                t->granted[b->device] = !is_rehearsal(t, a->lease_id);
+                for (uint32_t c = 0; c < t->n_cards; c++)
+                        if (book_is_on(b, c))
+                                t->granted[c] = !is_rehearsal(t, a->lease_id);
                 break;
         case ACTION_THAWED:
                 if (a->why.rule == RULE_LET_GO)
@@ -296,7 +323,7 @@ static void parking(struct trial *t, const struct action *a, struct book *b)
                 break;
         }
         if (a->kind == ACTION_THAWED && !was_never_away(a, b))
-                book_changed(t, b->device);
+                all_changed(t, b);
 }
 
 /* Parks by a person: his word, and what takes it back. */
@@ -360,7 +387,7 @@ void book_action(struct trial *t, const struct action *a)
                         trial_break(t, "I8: L%" PRIu64 " drains, and held nothing", a->lease_id);
                 b->life = LIFE_DRAINS;
                 t->count.drained++;
-                book_changed(t, b->device);
+                all_changed(t, b);
                 break;
         case ACTION_ENDED:
                 ended(t, a, b);

@@ -18,8 +18,7 @@ static uint64_t declared_ahead_ms(const struct trial *t, const struct book *b, u
 
         for (uint64_t id = 1; id <= t->last_lease_id; id++) {
                 const struct book *other = &t->books[id];
-                if (other->granted_ms != 0 && other->arrived_ms < b->arrived_ms &&
-                    (devices & (UINT64_C(1) << other->device)))
+                if (other->granted_ms != 0 && other->arrived_ms < b->arrived_ms && (devices & other->devices) != 0)
                         longest = u64_max(longest, u64_sub0(other->slot_end_ms, b->arrived_ms));
         }
         return longest;
@@ -49,8 +48,8 @@ static void check_waits(struct trial *t, const struct action *a, const struct bo
                 const struct book *b = l ? book_of(t, l->id) : NULL;
                 if (!b || b->life != LIFE_WAITS || l->id == a->lease_id || b->arrived_ms >= later->arrived_ms ||
                     l->priority < PRIORITY_INTERACTIVE || l->priority > PRIORITY_BATCH || b->stepped_aside ||
-                    !(e->devices & (UINT64_C(1) << a->device)) || e->wait_kind == WAIT_ABOVE_CEILING ||
-                    e->held_since_ms != 0 || is_before_booking(t, e, a->device))
+                    e->n_more != 0 || later->n_more != 0 || !(e->devices & (UINT64_C(1) << a->device)) ||
+                    e->wait_kind == WAIT_ABOVE_CEILING || e->held_since_ms != 0 || is_before_booking(t, e, a->device))
                         continue;
                 uint64_t bound = MINUTES(30) + SECONDS(600) * u64_sub0(l->priority, PRIORITY_INTERACTIVE) +
                                  2 * t->config.immune_max_ms;
@@ -72,8 +71,8 @@ static void check_beside(struct trial *t, const struct action *a, const struct b
 {
         for (uint64_t id = 1; id <= t->last_lease_id; id++) {
                 const struct book *other = &t->books[id];
-                if (id != a->lease_id && book_is_here(other) && !other->gave_way && other->device == a->device &&
-                    (other->exclusive || b->exclusive))
+                if (id != a->lease_id && book_is_here(other) && !other->gave_way &&
+                    (other->devices & b->devices) != 0 && (other->exclusive || b->exclusive))
                         trial_break(t, "L%" PRIu64 " beside L%" PRIu64 ", and one of them is exclusive", a->lease_id,
                                     id);
         }
@@ -85,16 +84,22 @@ void check_grant(struct trial *t, const struct action *a)
 
         if (!b || a->device >= t->n_cards || b->life != LIFE_WAITS)
                 trial_break(t, "I8: L%" PRIu64 " is granted on %u, and was not waiting", a->lease_id, a->device);
-        const struct said *said = &t->cards[a->device].said;
+        if (!book_is_on(b, a->device))
+                trial_break(t, "I8: L%" PRIu64 " is granted on %u, and has nothing there", a->lease_id, a->device);
         check_beside(t, a, b);
         if (a->why.rule == RULE_ADOPTED)
                 return;
-        uint64_t age_ms = t->now_ms - said->taken_ms;
-        if (!t->eyes_open || !said->told || !said->used_known || !said->settled || t->cards[a->device].lost)
-                trial_break(t, "I2: L%" PRIu64 " is granted without a figure to go by", a->lease_id);
-        if (age_ms > t->config.reading_max_age_ms || !t->fresh_before[a->device])
-                trial_break(t, "I2: L%" PRIu64 " is granted on a reading of %" PRIu64 " ms ago%s", a->lease_id, age_ms,
-                            t->fresh_before[a->device] ? "" : ", older than the last change");
+        for (uint32_t c = 0; c < t->n_cards; c++) {
+                const struct said *said = &t->cards[c].said;
+                if (!book_is_on(b, c))
+                        continue;
+                uint64_t age_ms = t->now_ms - said->taken_ms;
+                if (!t->eyes_open || !said->told || !said->used_known || !said->settled || t->cards[c].lost)
+                        trial_break(t, "I2: L%" PRIu64 " is granted without a figure to go by", a->lease_id);
+                if (age_ms > t->config.reading_max_age_ms || !t->fresh_before[c])
+                        trial_break(t, "I2: L%" PRIu64 " is granted on a reading of %" PRIu64 " ms ago%s", a->lease_id,
+                                    age_ms, t->fresh_before[c] ? "" : ", older than the last change");
+        }
         check_waits(t, a, b);
         check_beside_bookings(t, a, b);
 }
@@ -118,14 +123,14 @@ static bool may_end(struct trial *t, const struct book *b)
 /* The hands look at the card once more: they have to be told how much may be used there at most. */
 static void check_restore(struct trial *t, const struct action *a, const struct proc *p)
 {
-        uint64_t total = t->cards[p->card].total_bytes;
+        uint64_t total = t->cards[p->card].total_bytes, limit = hands_limit_bytes(t, a, p);
 
         /* what it really has: some may have been given back between the last reading and the lock */
-        if (p->away && a->limit_bytes + p->bytes > total)
+        if (p->away && (limit > total || limit + p->bytes > total))
                 trial_break(t,
                             "I2: pid %u of L%" PRIu64 " may be restored beside %" PRIu64 ", with %" PRIu64
                             " of %" PRIu64,
-                            a->process.pid, a->lease_id, a->limit_bytes, p->bytes, total);
+                            a->process.pid, a->lease_id, limit, p->bytes, total);
 }
 
 void check_order(struct trial *t, const struct action *a)
@@ -168,9 +173,9 @@ static void check_claims(struct trial *t)
         world_each_holder_of (t->world, i, HOLDER_CLAIM) {
                 const struct holder *h = &t->world->holders[i];
                 struct entry *e = world_entry_get(t->world, h->entry);
-                if (h->claim_kind == CLAIM_HEAD && (!e || !e->is_head || e->head_device != h->device))
+                if (h->claim_kind == CLAIM_HEAD && (!e || !entry_is_head_of(e, h->device)))
                         trial_break(t, "I10: a claim outlives its head");
-                if (h->claim_kind == CLAIM_PLAN && (!e || !world_plan_of(t->world, h->entry)))
+                if (h->claim_kind == CLAIM_PLAN && (!e || !world_plan_on(t->world, h->entry, h->device)))
                         trial_break(t, "I10: a claim outlives its plan");
         }
 }
@@ -187,6 +192,7 @@ static void check_plans(struct trial *t)
                         for (uint32_t k = 0; k < t->world->n_plans; k++)
                                 for (uint32_t w = 0; k > i && w < t->world->plans[k].n_victims; w++)
                                         if (t->world->plans[k].id != 0 && p->victims[v].state != VICTIM_DONE &&
+                                            !ref_equal(t->world->plans[k].entry, p->entry) && /* one gang's */
                                             t->world->plans[k].victims[w].state != VICTIM_DONE &&
                                             ref_equal(p->victims[v].lease, t->world->plans[k].victims[w].lease))
                                                 trial_break(t, "I10: two plans share a victim");
@@ -284,7 +290,7 @@ static uint64_t taken_by_lease(const struct trial *t, uint32_t client, uint32_t 
 static bool is_mistaken_for(struct trial *t, uint32_t card, uint64_t lease_id)
 {
         const struct lease *l = world_lease_by_id(t->world, lease_id);
-        const struct holder *h = l ? world_holder_get(t->world, l->holder) : NULL;
+        const struct holder *h = l ? world_part_on(t->world, l, card) : NULL;
 
         return !t->world->devices[card].driver_own_known && h && !holder_reading_is_known(h);
 }
@@ -300,7 +306,7 @@ static bool is_honest(struct trial *t, uint32_t card)
                 uint32_t client = at->lags[i].client;
                 const struct book *b = client == NOBODY ? NULL : book_of(t, t->clients[client].lease_id);
                 if (at->lags[i].until_ms > t->now_ms &&
-                    (!b || b->device != card || taken_by_lease(t, client, card) > b->bytes))
+                    (!b || !book_is_on(b, card) || taken_by_lease(t, client, card) > b->bytes))
                         return false;
         }
         for (uint32_t i = 0; i < t->n_procs; i++) {
@@ -308,7 +314,7 @@ static bool is_honest(struct trial *t, uint32_t card)
                 if (!p->used || p->card != card || proc_on_card_bytes(p) == 0)
                         continue;
                 const struct book *b = p->client == NOBODY ? NULL : book_of(t, t->clients[p->client].lease_id);
-                if (!b || !book_is_here(b) || b->life != LIFE_ACTIVE || b->device != card || b->adopted ||
+                if (!b || !book_is_here(b) || b->life != LIFE_ACTIVE || !book_is_on(b, card) || b->adopted ||
                     b->parked == PARKED_STUCK || taken_by_lease(t, p->client, card) > b->bytes ||
                     is_mistaken_for(t, card, t->clients[p->client].lease_id))
                         return false;
@@ -322,7 +328,7 @@ void check_memory(struct trial *t, uint32_t i, uint64_t bytes)
         const struct proc *p = &t->procs[i];
         const struct book *b = p->client == NOBODY ? NULL : book_of(t, t->clients[p->client].lease_id);
 
-        if (!b || b->life != LIFE_ACTIVE || b->device != p->card || b->adopted || t->cards[p->card].lost ||
+        if (!b || b->life != LIFE_ACTIVE || !book_is_on(b, p->card) || b->adopted || t->cards[p->card].lost ||
             (b->parked != PARKED_NOT && b->parked != PARKED_BACK) ||
             taken_by_lease(t, p->client, p->card) + bytes > b->bytes || !is_honest(t, p->card))
                 return;

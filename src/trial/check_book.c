@@ -36,7 +36,7 @@ static uint64_t stays_bytes(struct trial *t, uint32_t card, uint64_t at_ms)
         for (uint64_t id = 1; id <= t->last_lease_id; id++) {
                 const struct book *b = &t->books[id];
                 bool leaves = b->slot_end_ms != 0 && b->slot_end_ms <= at_ms;
-                if (book_is_here(b) && b->device == card && !leaves && b->parked == PARKED_NOT && stays_put(t, id))
+                if (book_is_here(b) && book_is_on(b, card) && !leaves && b->parked == PARKED_NOT && stays_put(t, id))
                         sum += b->bytes;
         }
         return sum;
@@ -63,13 +63,13 @@ static uint64_t there_is_bytes(const struct trial *t, uint32_t card)
         if (!t->world->devices[card].driver_own_known)
                 return at->total_bytes;
         for (uint64_t id = 1; id <= t->last_lease_id; id++)
-                if (book_is_here(&t->books[id]) && t->books[id].device == card &&
+                if (book_is_here(&t->books[id]) && book_is_on(&t->books[id], card) &&
                     t->books[id].granted_ms >= at->said.taken_ms)
                         return at->total_bytes;
         return at->total_bytes - at->driver_bytes;
 }
 
-void check_beside_bookings(struct trial *t, const struct action *a, const struct book *later)
+static void check_beside_bookings_on(struct trial *t, const struct action *a, uint32_t card, const struct book *later)
 {
         uint64_t end_ms = later->slot_ms != 0 ? t->now_ms + later->slot_ms : UINT64_MAX;
 
@@ -78,10 +78,10 @@ void check_beside_bookings(struct trial *t, const struct action *a, const struct
         for (uint64_t id = 1; id <= t->last_lease_id; id++) {
                 const struct book *b = &t->books[id];
                 uint64_t begins_ms = u64_max(b->due_ms, t->now_ms);
-                if (!is_booked_on(t, id, a->device) || end_ms <= begins_ms || b->due_ms + b->slot_ms <= t->now_ms)
+                if (!is_booked_on(t, id, card) || end_ms <= begins_ms || b->due_ms + b->slot_ms <= t->now_ms)
                         continue;
-                uint64_t stays = stays_bytes(t, a->device, begins_ms), booked = booked_bytes(t, a->device, begins_ms);
-                uint64_t had = there_is_bytes(t, a->device);
+                uint64_t stays = stays_bytes(t, card, begins_ms), booked = booked_bytes(t, card, begins_ms);
+                uint64_t had = there_is_bytes(t, card);
                 if (stays + booked + a->bytes > had)
                         trial_break(t,
                                     "booking: L%" PRIu64 " begins, would be there when L%" PRIu64
@@ -89,6 +89,13 @@ void check_beside_bookings(struct trial *t, const struct action *a, const struct
                                     " of %" PRIu64,
                                     a->lease_id, id, stays, booked, a->bytes, had);
         }
+}
+
+void check_beside_bookings(struct trial *t, const struct action *a, const struct book *later)
+{
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                if (book_is_on(later, c))
+                        check_beside_bookings_on(t, a, c, later);
 }
 
 /* ---- it is there at its time ---- */
@@ -123,7 +130,7 @@ static bool is_calm(struct trial *t, uint32_t card)
         for (uint32_t i = 0; i < t->world->n_leases; i++) {
                 const struct lease *l = &t->world->leases[i];
                 const struct book *b = t->world->lease_ids[i] != 0 ? book_of(t, l->id) : NULL;
-                if (b && b->life >= LIFE_GRANTED && b->device == card && (l->state != LEASE_ACTIVE || l->exclusive))
+                if (b && b->life >= LIFE_GRANTED && book_is_on(b, card) && (l->state != LEASE_ACTIVE || l->exclusive))
                         return false;
         }
         return true;
@@ -138,8 +145,8 @@ static uint64_t may_be_asked_bytes(struct trial *t, uint32_t card, const struct 
         for (uint32_t i = 0; i < t->world->n_leases; i++) {
                 const struct lease *l = &t->world->leases[i];
                 const struct book *b = t->world->lease_ids[i] != 0 ? book_of(t, l->id) : NULL;
-                const struct holder *h = b ? world_holder_get(t->world, l->holder) : NULL;
-                if (!h || b->life != LIFE_ACTIVE || b->device != card || h->pinned || h->protected || !h->used_known ||
+                const struct holder *h = b ? world_part_on(t->world, l, card) : NULL;
+                if (!h || b->life != LIFE_ACTIVE || l->n_more != 0 || h->pinned || h->protected || !h->used_known ||
                     h->managed || !(b->ways & easy) || b->asked_ms != 0 || l->park.returned_ms != 0 || l->ending ||
                     l->park.not_before_ms > t->now_ms || l->owner_gone)
                         continue;
@@ -188,9 +195,9 @@ static bool is_at_work(const struct trial *t, const struct holder *h, uint64_t g
 /* Somebody more important than a filler; who is over time is one himself. */
 static bool is_anybody_at_work(struct trial *t, const struct lease *but)
 {
-        world_each_holder_on (t->world, i, but->device) {
+        world_each_holder_of (t->world, i, HOLDER_LEASE) {
                 const struct holder *h = &t->world->holders[i];
-                const struct lease *l = h->kind == HOLDER_LEASE ? world_lease_get(t->world, h->lease) : NULL;
+                const struct lease *l = lease_is_on(but, h->device) ? world_lease_get(t->world, h->lease) : NULL;
                 if (l && l != but && l->state == LEASE_ACTIVE && is_at_work(t, h, IDLE_WORD_MS) &&
                     l->priority < PRIORITY_FILLER && !l->over_time)
                         return true;

@@ -16,7 +16,7 @@ struct sum {
 static bool is_of_lease(struct trial *t, const struct row_said *row, uint32_t card)
 {
         const struct book *b = book_of(t, row->lease_id);
-        return b && b->life >= LIFE_ACTIVE && b->life <= LIFE_DRAINS && b->device == card;
+        return b && b->life >= LIFE_ACTIVE && b->life <= LIFE_DRAINS && book_is_on(b, card);
 }
 
 static void add_others(struct trial *t, uint32_t card, struct sum *sum)
@@ -85,7 +85,7 @@ uint64_t check_committed_bytes(struct trial *t, uint32_t card)
         for (uint32_t i = 0; i < t->world->n_leases; i++) {
                 uint64_t id = t->world->lease_ids[i];
                 const struct book *b = book_of(t, id);
-                if (id != 0 && b && b->life >= LIFE_GRANTED && b->life <= LIFE_DRAINS && b->device == card)
+                if (id != 0 && b && b->life >= LIFE_GRANTED && b->life <= LIFE_DRAINS && book_is_on(b, card))
                         add_lease(t, card, id, &sum);
         }
         if (!said->per_process)
@@ -107,7 +107,7 @@ static void show(struct trial *t, uint32_t card)
                        said->rows[i].graphics ? " graphics" : "");
         for (uint64_t id = 1; id <= t->last_lease_id; id++)
                 if (t->books[id].life >= LIFE_GRANTED && t->books[id].life <= LIFE_DRAINS &&
-                    t->books[id].device == card)
+                    book_is_on(&t->books[id], card))
                         printf("#   mine: L%" PRIu64 " r %" PRIu64 " life %u parked %u%s\n", id, t->books[id].bytes,
                                t->books[id].life, t->books[id].parked, t->books[id].managed ? " managed" : "");
         for (uint32_t i = 0; i < t->world->n_holders; i++) {

@@ -43,17 +43,23 @@ static void check_outranked(struct trial *t, const struct book *victim, const st
 static void check_cap(struct trial *t, const struct lease *l, uint64_t demander_id)
 {
         const struct lease *demander = world_lease_by_id(t->world, demander_id);
-        const struct said *said = &t->cards[l->device].said;
         uint64_t charged = t->world->ledger_charged_bytes, moves = 0;
 
         if (demander) /* those that change places */
                 charged = u64_sub0(charged, demander->park.charged_bytes);
-        for (uint32_t i = 0; i < said->n_rows; i++)
-                moves += said->rows[i].lease_id == l->id && !said->rows[i].ghost ? said->rows[i].bytes : 0;
+        bool told = true;
+        for (uint32_t c = 0; c < t->n_cards; c++) {
+                const struct said *said = &t->cards[c].said;
+                if (!lease_is_on(l, c))
+                        continue;
+                told = told && said->told;
+                for (uint32_t i = 0; i < said->n_rows; i++)
+                        moves += said->rows[i].lease_id == l->id && !said->rows[i].ghost ? said->rows[i].bytes : 0;
+        }
         if (moves <= l->ledger_set_aside_bytes)
                 return; /* kept for it since it went ahead of a head, whatever the cap is now */
         /* The cap may have been lowered since: then at least nothing is added. */
-        if (said->told && charged + moves > u64_max(t->config.ledger_cap_bytes, t->world->ledger_charged_bytes))
+        if (told && charged + moves > u64_max(t->config.ledger_cap_bytes, t->world->ledger_charged_bytes))
                 trial_break(t, "I5: L%" PRIu64 " moves %" PRIu64 ", where %" PRIu64 " of %" PRIu64 " are charged",
                             l->id, moves, charged, t->config.ledger_cap_bytes);
 }
@@ -116,13 +122,14 @@ void check_plan_began(struct trial *t, const struct action *a)
         comes = u64_sub0(t->cards[a->device].total_bytes, check_committed_bytes(t, a->device));
         for (uint32_t i = 0; i < a->why.n_blockers; i++) {
                 const struct book *b = book_of(t, a->why.blockers[i].lease_id);
-                const struct holder *h = holder_of(t, a->why.blockers[i].lease_id);
+                const struct lease *victim = world_lease_by_id(t->world, a->why.blockers[i].lease_id);
+                const struct holder *h = victim ? world_part_on(t->world, victim, a->device) : NULL;
                 comes += b && h ? u64_max(b->bytes, h->used_bytes) : a->why.blockers[i].bytes;
         }
         for (uint32_t i = 0; i < t->world->n_leases; i++) { /* other plans count as done */
                 const struct lease *l = &t->world->leases[i];
-                const struct holder *h = t->world->lease_ids[i] != 0 ? world_holder_get(t->world, l->holder) : NULL;
-                if (h && l->state == LEASE_ASKING && l->device == a->device)
+                const struct holder *h = t->world->lease_ids[i] != 0 ? world_part_on(t->world, l, a->device) : NULL;
+                if (h && l->state == LEASE_ASKING)
                         comes += u64_max(l->bytes, h->used_bytes);
         }
         if (comes < a->why.need_bytes)
@@ -139,7 +146,7 @@ void check_stranger(struct trial *t, const struct action *a)
         if (a->why.rule != RULE_STRANGER_SEEN || p == NOBODY || t->procs[p].client == NOBODY || t->procs[p].misplaced)
                 return;
         b = book_of(t, t->clients[t->procs[p].client].lease_id);
-        if (b && b->life == LIFE_DRAINS && b->device == a->device && t->procs[p].known)
+        if (b && b->life == LIFE_DRAINS && book_is_on(b, a->device) && t->procs[p].known)
                 trial_break(t, "pid %u of L%" PRIu64 ", which drains, is called a stranger", a->process.pid,
                             t->clients[t->procs[p].client].lease_id);
 }

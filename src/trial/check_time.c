@@ -10,12 +10,12 @@ enum { I9_MS = 2000 + 3000, QUIET_MS = 30000, BACK_OFF_MS = 90000 };
  * another is lost, late, or of two moments: a dozen in a row is none of that. */
 enum { UNSEEN_MS = 12 * 15000 };
 
-static bool anybody_waits_for(struct trial *t, uint32_t card, uint64_t but)
+static bool anybody_waits_for(struct trial *t, uint64_t cards, uint64_t but)
 {
         for (uint32_t i = 0; i < t->world->n_entries; i++) {
                 const struct entry *e = &t->world->entries[i];
                 const struct lease *l = e->kind == ENTRY_NONE ? NULL : world_lease_get(t->world, e->lease);
-                if (l && l->id != but && (e->devices & (UINT64_C(1) << card)))
+                if (l && l->id != but && (e->devices & cards) != 0)
                         return true;
         }
         return false;
@@ -25,7 +25,7 @@ static bool is_alone(struct trial *t, const struct book *b)
 {
         for (uint32_t i = 0; i < t->world->n_leases; i++) {
                 const struct book *other = book_of(t, t->world->lease_ids[i]);
-                if (other && other != b && other->device == b->device && other->life >= LIFE_GRANTED &&
+                if (other && other != b && (other->devices & b->devices) != 0 && other->life >= LIFE_GRANTED &&
                     other->life <= LIFE_DRAINS)
                         return false;
         }
@@ -48,11 +48,19 @@ static uint64_t display_untaken_bytes(const struct trial *t, uint32_t card)
         return any ? u64_sub0(t->config.display_bytes, has_bytes) : 0;
 }
 
+/* On the device where it had the most: more than was read, where it grew, which may have been on any of them. */
+static uint64_t had_bytes(struct trial *t, const struct lease *l)
+{
+        uint64_t grown = u64_sub0(l->park.charged_bytes, l->park.used_bytes), most = 0;
+        const struct holder *h;
+
+        each_part(t->world, l, h) most = u64_max(most, h->began_used_bytes + grown);
+        return most;
+}
+
 /* Does anything of the world hold it back? */
 static bool may_return(struct trial *t, const struct book *b, const struct lease *l)
 {
-        const struct card *card = &t->cards[b->device];
-        uint64_t slack = (uint64_t) ((unsigned __int128) card->total_bytes * t->config.slack_milli / 1000);
         bool held = l->park.cause == PARK_BY_PERSON && !l->park.wants_back &&
                     (l->park.until_ms == 0 || t->now_ms < l->park.until_ms);
         uint64_t hour_ago = u64_sub0(t->now_ms, HOURS(1));
@@ -60,15 +68,23 @@ static bool may_return(struct trial *t, const struct book *b, const struct lease
 
         for (unsigned i = 0; i < l->park.n_returns && i < RETURNS_KEPT; i++)
                 n_returns += l->park.returns_ms[i] >= hour_ago;
-        if (held || l->park.idle || card->lost || !t->eyes_open || !t->hands_up || n_returns >= t->config.returns_max ||
-            t->now_ms - card->foreign_grew_ms < BACK_OFF_MS || t->degraded)
+        if (held || l->park.idle || !t->eyes_open || !t->hands_up || n_returns >= t->config.returns_max || t->degraded)
                 return false;
+        for (uint32_t c = 0; c < t->n_cards; c++)
+                if (book_is_on(b, c) && (t->cards[c].lost || t->now_ms - t->cards[c].foreign_grew_ms < BACK_OFF_MS))
+                        return false;
         if ((b->blocked_ms != 0 && t->now_ms - b->blocked_ms < BACK_OFF_MS) || t->now_ms < l->park.again_ms ||
             t->now_ms < l->park.not_before_ms || l->park.undo_group != 0)
                 return false;
-        uint64_t had_bytes = u64_max(l->park.used_bytes, l->park.charged_bytes); /* more than was read, where it grew */
-        uint64_t taken_bytes = card_used_bytes(t, b->device) + display_untaken_bytes(t, b->device);
-        return taken_bytes + u64_max(l->bytes, had_bytes) + slack <= card->total_bytes;
+        for (uint32_t c = 0; c < t->n_cards; c++) {
+                uint64_t total = t->cards[c].total_bytes;
+                uint64_t slack = (uint64_t) ((unsigned __int128) total * t->config.slack_milli / 1000);
+                if (book_is_on(b, c) &&
+                    card_used_bytes(t, c) + display_untaken_bytes(t, c) + u64_max(l->bytes, had_bytes(t, l)) + slack >
+                            total)
+                        return false;
+        }
+        return true;
 }
 
 static void check_comes_back(struct trial *t, const struct lease *l)
@@ -76,16 +92,20 @@ static void check_comes_back(struct trial *t, const struct lease *l)
         struct book *b = book_of(t, l->id);
 
         if (!b || b->parked != PARKED_OUT || l->state != LEASE_PARKED || !is_alone(t, b) ||
-            anybody_waits_for(t, b->device, l->id) || !may_return(t, b, l)) {
+            anybody_waits_for(t, b->devices, l->id) || !may_return(t, b, l)) {
                 if (b)
                         b->fits_since_ms = b->fits_seen_ms = 0;
                 return;
         }
-        const struct said *said = &t->cards[b->device].said;
+        bool seen = true;
         if (b->fits_since_ms == 0)
                 b->fits_since_ms = t->now_ms;
-        bool seen = said->told && said->settled && said->used_known && said->per_process &&
-                    said->taken_ms >= b->fits_since_ms;
+        for (uint32_t c = 0; c < t->n_cards; c++) {
+                const struct said *said = &t->cards[c].said;
+                if (book_is_on(b, c))
+                        seen = seen && said->told && said->settled && said->used_known && said->per_process &&
+                               said->taken_ms >= b->fits_since_ms;
+        }
         b->fits_seen_ms = !seen ? 0 : b->fits_seen_ms != 0 ? b->fits_seen_ms : t->now_ms;
         if (t->now_ms - (seen ? b->fits_seen_ms : b->fits_since_ms) > (seen ? I9_MS : UNSEEN_MS))
                 trial_break(t, "I9: L%" PRIu64 " is parked, fits and is alone since %" PRIu64 " ms", l->id,

@@ -57,6 +57,7 @@ static void fill_request(struct trial *t, struct client *c, struct request *r)
         r->no_stop = flag(c, ASK_NO_STOP);
         r->learned = flag(c, ASK_LEARNED) && !r->exclusive && c->arg[ASK_CONSUMER] != 0;
         r->priority = (uint8_t) c->arg[ASK_PRIORITY];
+        r->n_more = flag(c, ASK_GANG_3) ? 2 : flag(c, ASK_GANG_2) ? 1 : 0;
         r->bytes = c->arg[ASK_BYTES];
         r->percent_milli = c->arg[ASK_PERCENT];
         if (r->learned) {
@@ -167,7 +168,8 @@ void client_answer(struct trial *t, const struct action *a)
 
 /* ---- its command ---- */
 
-static uint32_t spawn(struct trial *t, uint32_t i, uint32_t parent, uint32_t card, uint64_t bytes)
+static uint32_t spawn(struct trial *t, uint32_t i, uint32_t parent, const struct lease *lease, uint32_t card,
+                      uint64_t bytes)
 {
         struct client *c = &t->clients[i];
         uint32_t p = proc_new(t, i, (uint32_t) c->arg[ASK_UID], card, parent);
@@ -176,7 +178,7 @@ static uint32_t spawn(struct trial *t, uint32_t i, uint32_t parent, uint32_t car
         t->procs[p].target_bytes = bytes;
         if (fault_strikes(&t->faults, FAULT_ON_ANOTHER_CARD, &c->random)) {
                 t->procs[p].card = (card + 1) % t->n_cards;
-                t->procs[p].misplaced = t->procs[p].card != card;
+                t->procs[p].misplaced = !lease_is_on(lease, t->procs[p].card);
         }
         timer_add(t, 50 + random_below(&c->random, 2000), TIMER_PROC_GROWS, p, t->procs[p].identity.pid);
         return p;
@@ -224,21 +226,31 @@ static void tell_root_again(struct trial *t, uint32_t i)
                 c->at_barrier = false; /* only the answer was lost */
 }
 
+/* Of so many processes of a client, one after another over its devices: how many have their memory where the @k-th has. */
+static uint64_t n_beside(const struct lease *lease, uint64_t n, uint64_t k)
+{
+        uint64_t parts = u64_max(lease_n_parts(lease), 1);
+
+        return (n - k % parts + parts - 1) / parts;
+}
+
 /* Its command is made, told of, and then begins to take memory. */
 void client_start(struct trial *t, uint32_t i, const struct lease *lease)
 {
         struct client *c = &t->clients[i];
         uint64_t reserved = lease->bytes, bytes = wants_bytes(t, c, reserved);
         uint64_t n = u64_max(c->arg[ASK_PROCESSES], 1);
-        uint32_t card = lease->device;
+        uint32_t parts = lease_n_parts(lease);
 
         c->cgroup = random_one_in(&c->random, 2) ? 100000 + c->arg[ASK_N] : 0;
-        c->root = spawn(t, i, c->owner, card, bytes / n);
+        c->root = spawn(t, i, c->owner, lease, lease->device, bytes / n_beside(lease, n, 0));
         t->procs[c->root].is_root = true;
         c->started = true;
         tell_root(t, i);
         for (uint64_t k = 1; k < n; k++)
-                (void) spawn(t, i, c->root, card, bytes / n);
+                (void) spawn(t, i, c->root, lease,
+                             parts == 0 ? lease->device : lease_part(lease, (uint32_t) (k % parts)).device,
+                             bytes / n_beside(lease, n, k));
         if (fault_strikes(&t->faults, FAULT_CRASHES, &c->random))
                 timer_add(t, 500 + random_below(&c->random, 30000), TIMER_PROC_DIES, c->root,
                           t->procs[c->root].identity.pid);

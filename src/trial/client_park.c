@@ -37,11 +37,13 @@ static void give_memory(struct trial *t, uint32_t i)
 
 static void take_memory(struct trial *t, uint32_t i, uint64_t bytes)
 {
-        uint64_t n = u64_max(t->clients[i].arg[ASK_PROCESSES], 1);
+        uint64_t n[CARDS_MAX] = { 0 };
 
         for (uint32_t p = 0; p < t->n_procs; p++)
+                n[t->procs[p].card] += is_its_process(t, i, p);
+        for (uint32_t p = 0; p < t->n_procs; p++)
                 if (is_its_process(t, i, p)) {
-                        t->procs[p].target_bytes = bytes / n;
+                        t->procs[p].target_bytes = bytes / n[t->procs[p].card];
                         timer_add(t, 100, TIMER_PROC_GROWS, p, t->procs[p].identity.pid);
                 }
 }

@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <string.h>
+#include "arbiter/park.h"
 #include "trial/trial.h"
 
 enum { LOST_MS = 2000, SLOW_MS = 60000, BYTES_PER_MS = 2000000, GRACE_TOLERANCE_MS = 100 };
@@ -87,6 +88,18 @@ static uint64_t lasts_ms(struct trial *t, const struct action *a, struct proc *p
         return 2 + random_below(r, 10);
 }
 
+/* What the order says of the device that it has its memory on: of a gang's first in the order itself. */
+uint64_t hands_limit_bytes(struct trial *t, const struct action *a, const struct proc *p)
+{
+        const struct lease *l = world_lease_by_id(t->world, a->lease_id);
+        const struct process *known = world_process_find(t->world, a->process);
+
+        for (uint32_t i = 1; l && known && i < lease_n_parts(l); i++)
+                if (lease_part(l, i).device == p->card)
+                        return thaw_limit_bytes(t->world, l, known, i);
+        return a->limit_bytes;
+}
+
 void hands_take(struct trial *t, const struct action *a)
 {
         uint32_t o = free_order(t);
@@ -116,7 +129,7 @@ void hands_take(struct trial *t, const struct action *a)
                 conclude(t, o, 3, why == HAND_WHY_DRIVER ? OUTCOME_FAILED : OUTCOME_BLOCKED, why);
                 return;
         }
-        if (a->hand == HAND_RESTORE && card_used_bytes(t, p->card) > a->limit_bytes) {
+        if (a->hand == HAND_RESTORE && card_used_bytes(t, p->card) > hands_limit_bytes(t, a, p)) {
                 conclude(t, o, 5, OUTCOME_BLOCKED, HAND_WHY_HEADROOM);
                 return;
         }

@@ -40,6 +40,8 @@ static const struct {
         COUNT(booked, 500),
         COUNT(series, 100),
         COUNT(moved, 100),
+        COUNT(gangs, 100),
+        COUNT(gang_parks, 20),
         COUNT(held, 100),
         COUNT(let_go, 100),
         COUNT(rehearsed, 100),

@@ -168,6 +168,17 @@ static void make_ask(struct script *s, struct random *r, uint64_t at_ms, uint64_
                 make_clear(a);
 }
 
+/* Some want several devices at once. Of its own random, so that all else is as it is without. */
+static void make_gang(const struct script *s, uint64_t n, uint64_t *a)
+{
+        struct random r = random_of(s->seed, 19, n);
+
+        if (!random_one_in(&r, 8) || a[ASK_START_MS] != 0 || a[ASK_CARD] != 0)
+                return;
+        a[ASK_FLAGS] |= s->n_cards > 2 && random_one_in(&r, 3) ? ASK_GANG_3 : ASK_GANG_2;
+        a[ASK_PROCESSES] = 1 + random_below(&r, 4);
+}
+
 static void make_crash(struct script *s, struct random *r, uint64_t at_ms)
 {
         struct event *e = add(s, at_ms, random_one_in(r, 6) ? EVENT_POWER : EVENT_CRASH);
@@ -341,6 +352,7 @@ void script_make(struct script *s, uint64_t seed, uint64_t hours)
                 if (at_ms >= length_ms)
                         at_ms = random_below(&r, length_ms);
                 make_ask(s, &r, at_ms, n);
+                make_gang(s, n, s->events[s->n_events - 1].arg);
                 make_story(s, &r, at_ms, n);
         }
         for (uint64_t n = 0; n < 4 * hours; n++)

@@ -88,6 +88,8 @@ enum ask_flag {
         ASK_NO_STOP = 1 << 8,
         ASK_LEARNED = 1 << 9,
         ASK_PROVEN = 1 << 10,
+        ASK_GANG_2 = 1 << 12, /* on two devices; with the next: on three */
+        ASK_GANG_3 = 1 << 13,
         ASK_NO_COMMAND = 1 << 11, /* room for what lessor does not start (lessor clear) */
 };
 

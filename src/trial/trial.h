@@ -213,9 +213,11 @@ struct book {
         uint8_t n_ended; /* I8 */
         bool stepped_aside;
         bool filler;
-        bool gave_way; /* was parked, and has not come back: nobody leaves it alone on its device */
-        bool was_head; /* with a start in sight: it keeps that place (design 4.2) */
+        bool gave_way;  /* was parked, and has not come back: nobody leaves it alone on its device */
+        bool was_head;  /* with a start in sight: it keeps that place (design 4.2) */
+        uint8_t n_more; /* a gang: so many devices beside the first */
         uint32_t client, uid, device;
+        uint64_t devices; /* all of them, bit mask */
         uint64_t bytes, arrived_ms, granted_ms, slot_ms, slot_end_ms;
         uint64_t asked_ms, parked_ms, until_ms, back_ms;
         uint64_t slot_stands_ms; /* since when its slot does not run; 0 = it runs */
@@ -285,6 +287,7 @@ struct timer {
 struct count {
         uint64_t requests, grants, refusals, queued, ended, drained;
         uint64_t asked, parks, thaws, undone, stuck, plans, backfills, passes;
+        uint64_t gangs, gang_parks;
         uint64_t held, let_go, rehearsed, forgiven, changed, cleared;
         uint64_t bookings, booked, series, moved;
         uint64_t would_end, warned, noticed, terms, strangers_killed, spared, strangers_ended, approved, stopped,
@@ -445,6 +448,7 @@ void stranger_call(struct trial *t, const struct event *e); /* an administrator 
 
 /* ---- hands.c ---- */
 
+uint64_t hands_limit_bytes(struct trial *t, const struct action *a, const struct proc *p);
 void hands_take(struct trial *t, const struct action *a);
 void hands_done(struct trial *t, uint32_t order);
 void hands_told(struct trial *t, uint32_t order);
@@ -481,7 +485,11 @@ struct book *book_of(struct trial *t, uint64_t lease_id); /* NULL */
 void book_changed(struct trial *t, uint32_t card);
 void book_nobody_waited(struct trial *t, uint64_t ms); /* asleep, or nobody there: no time to have waited in */
 bool book_lives(const struct book *b);
-bool book_is_here(const struct book *b); /* counts on its device */
+bool book_is_here(const struct book *b); /* counts on its devices */
+static inline bool book_is_on(const struct book *b, uint32_t card)
+{
+        return (b->devices >> card & 1) != 0;
+}
 
 void check_step(struct trial *t); /* after every step that said something */
 void check_time(struct trial *t); /* as time passes: I9 */

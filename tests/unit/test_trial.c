@@ -150,6 +150,7 @@ static void grant_on_an_old_reading_is_I2(void **state)
         (void) state;
         look_into_a_life(30);
         t->cards[0].said.taken_ms = t->now_ms - 5000;
+        t->books[2].devices = 1;
         assert_says(check_grant(t, &a), "I2:");
 }
 
@@ -158,6 +159,7 @@ static void grant_into_what_is_promised_is_I2(void **state)
         (void) state;
         look_into_a_life(30);
         t->books[2].life = LIFE_GRANTED;
+        t->books[2].devices = 1;
         world_lease_by_id(t->world, 2)->state = LEASE_GRANTED;
         t->granted[0] = true;
         assert_says(check_step(t), "I2:");
@@ -336,7 +338,8 @@ static void later_one_that_begins_before_is_I11(void **state)
 
         (void) state;
         look_into_a_life(50);
-        t->books[3] = (struct book){ .life = LIFE_WAITS, .priority = 3, .arrived_ms = t->now_ms - MINUTES(10) };
+        t->books[3] =
+                (struct book){ .life = LIFE_WAITS, .priority = 3, .devices = 1, .arrived_ms = t->now_ms - MINUTES(10) };
         t->cards[0].said.taken_ms = t->now_ms;
         a.why.rule = RULE_ENDS_IN_TIME; /* backfill may */
         assert_says(check_grant(t, &a), "");
