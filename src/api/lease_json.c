@@ -131,11 +131,11 @@ static int take_exclusive(const json_t *value, struct lease_ask *ask, struct pro
 
 static int take_gpus(const json_t *value, struct lease_ask *ask, struct problem *p)
 {
-        uint64_t n;
+        uint64_t n = 1;
+        int r = take_count(value, "gpus", 1, GANG_MAX, "1 to 8", "take several leases where it wants more", &n, p);
 
-        (void) ask;
-        return take_count(value, "gpus", 1, 1, "1: a lease is on one device in this version",
-                          "take one lease for each device (device says which)", &n, p);
+        ask->request.n_more = (uint8_t) (n - 1);
+        return r;
 }
 
 static int take_adopt_pid(const json_t *value, struct lease_ask *ask, struct problem *p)

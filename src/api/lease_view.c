@@ -104,9 +104,44 @@ static json_t *view_usual(const struct view *v, const struct lease *l)
                          "peak_bytes", view_u64(peak_bytes));
 }
 
+static json_t *devices_of(const struct view *v, const struct lease *l)
+{
+        json_t *list = json_array();
+
+        for (uint32_t i = 0; list && i < lease_n_parts(l); i++)
+                (void) json_array_append_new(list, view_device_uuid(v->world, lease_part(l, i).device));
+        return list;
+}
+
+/* On all its devices. */
+static uint64_t reserved_bytes_of(const struct world *w, const struct lease *l)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < lease_n_parts(l); i++)
+                bytes = u64_add_sat(bytes, w->holders[lease_part(l, i).holder.index].reserved_bytes);
+        return bytes;
+}
+
+/* What it uses on all of them; false: of one at least the driver gave no figure. */
+static bool used_bytes_of(const struct world *w, const struct lease *l, uint64_t *ret_bytes)
+{
+        bool known = true;
+
+        *ret_bytes = 0;
+        for (uint32_t i = 0; i < lease_n_parts(l); i++) {
+                const struct holder *h = &w->holders[lease_part(l, i).holder.index];
+                known = known && h->used_known;
+                *ret_bytes = u64_add_sat(*ret_bytes, h->used_bytes);
+        }
+        return known;
+}
+
 /* What it holds, and where. */
 static void add_what(const struct view *v, struct fields *f, const struct lease *l, const struct holder *holder)
 {
+        uint64_t used_bytes;
+        bool used_known = used_bytes_of(v->world, l, &used_bytes);
         const struct device *device =
                 holder && holder->device < v->world->n_devices ? &v->world->devices[holder->device] : NULL;
         char id[LEASE_ID_TEXT_MAX], size[SIZE_TEXT_MAX];
@@ -121,7 +156,9 @@ static void add_what(const struct view *v, struct fields *f, const struct lease 
         fields_text(f, "sized", sized_name((enum sized) l->sized));
         fields_u64(f, "sized_by_runs", l->sized_by);
         fields_text(f, "device", device ? device->uuid : NULL);
-        fields_u64_or_null(f, "used_bytes", !holder || holder->used_known, holder ? holder->used_bytes : 0);
+        fields_u64(f, "gpus", 1U + l->n_more);
+        fields_value(f, "devices", devices_of(v, l));
+        fields_u64_or_null(f, "used_bytes", used_known, used_bytes);
         fields_bool(f, "managed", l->managed);
         fields_value(f, "yield_by", yield_by(l->ways.named));
         fields_value(f, "ways", view_ways(l));
@@ -212,8 +249,7 @@ static void add_all(struct view *v, struct fields *f, const struct lease *l)
         add_terms(v, f, l, holder, entry);
         if (entry)
                 add_queue_fields(v, f, entry, &told.why);
-        add_state(f, (enum lease_state) l->state, holder ? holder->reserved_bytes : 0, is_told ? &told : NULL,
-                  v->now_ms);
+        add_state(f, (enum lease_state) l->state, reserved_bytes_of(v->world, l), is_told ? &told : NULL, v->now_ms);
 }
 
 json_t *view_lease(struct view *v, const struct lease *l)

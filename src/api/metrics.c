@@ -297,9 +297,9 @@ static struct idle_sum idle_of(const struct view *v, uint32_t uid, uint32_t devi
 
         for (uint32_t i = 0; i < w->n_leases; i++) {
                 const struct lease *l = &w->leases[i];
-                if (w->lease_ids[i] == 0 || l->uid != uid || l->device != device || ref_is_none(l->holder))
+                if (w->lease_ids[i] == 0 || l->uid != uid || !lease_is_on(l, device))
                         continue;
-                const struct holder *h = &w->holders[l->holder.index];
+                const struct holder *h = world_part_on((struct world *) (uintptr_t) w, l, device);
                 uint64_t since_ms = idle_since_ms(w, h);
                 if (since_ms == 0)
                         continue;

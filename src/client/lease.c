@@ -220,6 +220,19 @@ const char *lessor_lease_device(const struct lessor_lease *x)
         return json_text(x->json, "device", "");
 }
 
+int lessor_lease_n_devices(const struct lessor_lease *x)
+{
+        return (int) json_array_size(json_object_get(x->json, "devices"));
+}
+
+const char *lessor_lease_device_at(const struct lessor_lease *x, int at)
+{
+        const json_t *devices = json_object_get(x->json, "devices");
+        const char *uuid = at < 0 ? NULL : json_string_value(json_array_get(devices, (size_t) at));
+
+        return uuid ? uuid : "";
+}
+
 uint64_t lessor_lease_bytes(const struct lessor_lease *x)
 {
         return json_amount_or(x->json, "bytes", 0);

@@ -292,8 +292,11 @@ enum lessor_state {
 LESSOR_PUBLIC enum lessor_state lessor_lease_state(const struct lessor_lease *lease);
 LESSOR_PUBLIC const char *lessor_lease_id(const struct lessor_lease *lease);     /* "L17" */
 LESSOR_PUBLIC const char *lessor_lease_device(const struct lessor_lease *lease); /* UUID; "" while it waits */
-LESSOR_PUBLIC uint64_t lessor_lease_bytes(const struct lessor_lease *lease);     /* promised; 0 = not known yet */
-LESSOR_PUBLIC int lessor_lease_priority(const struct lessor_lease *lease);       /* 1 … 5; 0 = not known yet */
+/* Several where lessor_request_set_gpus() asked for them, the first is lessor_lease_device(); 0 while it waits. */
+LESSOR_PUBLIC int lessor_lease_n_devices(const struct lessor_lease *lease);
+LESSOR_PUBLIC const char *lessor_lease_device_at(const struct lessor_lease *lease, int at); /* "" where there is none */
+LESSOR_PUBLIC uint64_t lessor_lease_bytes(const struct lessor_lease *lease); /* promised on each; 0 = not known yet */
+LESSOR_PUBLIC int lessor_lease_priority(const struct lessor_lease *lease);   /* 1 … 5; 0 = not known yet */
 /* false: not known, and *ret is not written. Places count from 1; the start and the slot's end from when they were heard. */
 LESSOR_PUBLIC bool lessor_lease_place(const struct lessor_lease *lease, uint64_t *ret_place, uint64_t *ret_n_waiting);
 LESSOR_PUBLIC bool lessor_lease_expected_start_ms(const struct lessor_lease *lease, uint64_t *ret_ms);

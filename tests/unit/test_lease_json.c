@@ -350,15 +350,19 @@ static void exclusive_needs_no_size_and_anything_else_does(void **state)
         assert_string_equal(p.field, "bytes");
 }
 
-static void several_devices_are_refused_until_there_are_gangs(void **state)
+static void devices_are_counted_from_one_and_are_eight_at_most(void **state)
 {
-        static const char body[] = "{\"bytes\":\"1G\",\"gpus\":2}";
+        static const char two[] = "{\"bytes\":\"1G\",\"gpus\":2}", none[] = "{\"bytes\":\"1G\",\"gpus\":0}";
+        static const char nine[] = "{\"bytes\":\"1G\",\"gpus\":9}";
         struct lease_ask ask;
         struct problem p;
         (void) state;
-        assert_int_equal(lease_json_parse(body, sizeof(body) - 1, &ask, &p), -1);
+        assert_int_equal(lease_json_parse(two, sizeof(two) - 1, &ask, &p), 0);
+        assert_int_equal(ask.request.n_more, 1);
+        assert_int_equal(lease_json_parse(none, sizeof(none) - 1, &ask, &p), -1);
         assert_string_equal(p.field, "gpus");
-        assert_non_null(strstr(p.cure, "one lease for each device"));
+        assert_int_equal(lease_json_parse(nine, sizeof(nine) - 1, &ask, &p), -1);
+        assert_string_equal(p.field, "gpus");
 }
 
 static void adopting_takes_a_pid_and_no_size(void **state)
@@ -422,7 +426,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(exclusive_needs_no_size_and_anything_else_does),
-                cmocka_unit_test(several_devices_are_refused_until_there_are_gangs),
+                cmocka_unit_test(devices_are_counted_from_one_and_are_eight_at_most),
                 cmocka_unit_test(adopting_takes_a_pid_and_no_size),
                 cmocka_unit_test(change_takes_what_it_names_and_no_contradictions),
                 cmocka_unit_test(ask_with_size_alone_has_the_defaults),

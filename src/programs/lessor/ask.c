@@ -13,14 +13,14 @@
 #include "model/lease.h"
 #include "model/way_out.h"
 
-enum { SHOWN_MAX = 64, PID_MAX = 4194304, GPUS_MAX = 64 };
+enum { SHOWN_MAX = 64, PID_MAX = 4194304 };
 #define TTL_MIN_MS UINT64_C(1000)
 #define TTL_MAX_MS (UINT64_C(24) * 3600 * 1000)
 
 const struct option ask_options[] = {
         { "vram", "SIZE", "how much: 1500M, 12G, 90%, all", 0, "all" },
         { "exclusive", NULL, "a whole device with nothing else granted on it: for measurements" },
-        { "gpus", "N", "how many devices (1; more is not possible yet)", 0, "1" },
+        { "gpus", "N", "how many devices, with the memory on each (1 to 8)", 0, "1" },
         { "priority", "N|NAME", "1 urgent, 2 interactive, 3 normal, 4 batch, 5 filler (default 3)", 0,
           "urgent|interactive|normal|batch|filler" },
         { "for", "TIME", "how long it will be needed: 90s, 2h; lets others plan", 0, "10m|30m|1h|2h|8h" },
@@ -223,16 +223,13 @@ int ask_check(const struct ask *ask, struct error *err)
         return 0;
 }
 
-static int check_gpus(const char *value, struct error *err)
+static int parse_gpus(const char *value, uint8_t *ret, struct error *err)
 {
         uint64_t n;
-        if (parse_u64("--gpus", value, 1, GPUS_MAX, &n, err) < 0)
+        if (parse_u64("--gpus", value, 1, GANG_MAX, &n, err) < 0)
                 return -EINVAL;
-        if (n == 1)
-                return 0;
-        return error_set(err, EINVAL,
-                         "--gpus: a lease over several devices is not possible yet; leave it away, and run one lease a "
-                         "device");
+        *ret = (uint8_t) n;
+        return 0;
 }
 
 int ask_option(struct ask *ask, const char *name, const char *value, struct error *err)
@@ -271,7 +268,7 @@ int ask_option(struct ask *ask, const char *name, const char *value, struct erro
         if (strcmp(name, "booking") == 0)
                 return parse_booking(value, ask, err);
         if (strcmp(name, "gpus") == 0)
-                return check_gpus(value, err);
+                return parse_gpus(value, &ask->gpus, err);
         if (strcmp(name, "visible") == 0)
                 return parse_visible(value, &ask->visible, err);
         if (strcmp(name, "yield-by") == 0)
@@ -346,6 +343,8 @@ static int set_the_rest(const struct ask *ask, struct lessor_request *request)
                 r = lessor_request_set_for_ms(request, ask->for_ms);
         if (r == 0 && ask->device[0] != '\0')
                 r = lessor_request_set_device(request, ask->device);
+        if (r == 0 && ask->gpus > 1)
+                r = lessor_request_set_gpus(request, ask->gpus);
         if (r == 0 && ask->name)
                 r = lessor_request_set_name(request, ask->name);
         if (r == 0 && ask->managed)

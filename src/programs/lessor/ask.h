@@ -33,6 +33,7 @@ struct ask {
         bool collects_itself; /* `run`: once it is known what runs under it */
         uint8_t if_down;      /* enum if_down */
         uint8_t visible;      /* enum visible_way */
+        uint8_t gpus;         /* 0 = one */
         const char *name;     /* NULL = none */
         const char *yield_by;
         int yield_signal, back_signal; /* `run`: how its command is told; 0 = not by a signal */

@@ -91,41 +91,60 @@ int cards_apply_constraint(struct obtain *o, struct ask *ask)
         return OBTAINED;
 }
 
-/* Does the person's own setting already name exactly the granted device? Then it stays as it was written. */
-static bool already_exact(const struct visible_device *devices, size_t n, size_t granted)
+/* Does the person's own setting already name exactly the granted devices? Then it stays as it was written. */
+static bool already_exact(const struct visible_device *devices, size_t n, uint64_t granted)
 {
         uint64_t mask;
         const char *value = getenv("CUDA_VISIBLE_DEVICES");
-        return value && visible_parse(value, order_is_pci(), devices, n, &mask, NULL) == 0 &&
-               mask == UINT64_C(1) << granted;
+        return value && visible_parse(value, order_is_pci(), devices, n, &mask, NULL) == 0 && mask == granted;
+}
+
+static bool find_granted(const struct visible_device *devices, size_t n, const char *uuid, size_t *ret)
+{
+        for (*ret = 0; *ret < n; ++*ret)
+                if (strcmp(devices[*ret].uuid, uuid) == 0)
+                        return true;
+        return false;
+}
+
+/* One word after another, with commas between. */
+static void add_word(char *list, size_t size, const char *word)
+{
+        size_t len = strlen(list);
+
+        (void) snprintf(list + len, size - len, "%s%s", len > 0 ? "," : "", word);
 }
 
 int cards_set_visible(struct obtain *o)
 {
         struct visible_device devices[DEVICES_MAX];
-        size_t n = 0, granted = 0;
+        char uuids[GANG_MAX * UUID_TEXT_MAX] = "", indices[GANG_MAX * 24] = "", index[24];
+        uint64_t mask = 0;
+        size_t n = 0, at;
         uint8_t how = o->ask->visible;
-        char index[24];
 
         if (how == VISIBLE_NONE)
                 return OBTAINED;
         int code = load_devices(o, devices, &n);
         if (code != OBTAINED)
                 return code;
-        while (granted < n && strcmp(devices[granted].uuid, o->device) != 0)
-                granted++;
-        if (granted == n) {
-                progress_fail(&o->progress, "%s is on %s, which lessord does not list", o->id, o->device);
-                return LESSOR_EXIT_OWN;
+        for (int i = 0; i < o->n_devices; i++) {
+                if (!find_granted(devices, n, o->devices[i], &at)) {
+                        progress_fail(&o->progress, "%s is on %s, which lessord does not list", o->id, o->devices[i]);
+                        return LESSOR_EXIT_OWN;
+                }
+                mask |= UINT64_C(1) << at;
+                add_word(uuids, sizeof(uuids), o->devices[i]);
+                (void) snprintf(index, sizeof(index), "%zu", at);
+                add_word(indices, sizeof(indices), index);
         }
-        if (how == VISIBLE_AUTO && (n == 1 || already_exact(devices, n, granted)))
+        if (o->n_devices == 0 || (how == VISIBLE_AUTO && (n == 1 || already_exact(devices, n, mask))))
                 return OBTAINED;
         if (how == VISIBLE_INDEX && strncmp(o->device, "MIG-", 4) != 0) {
-                (void) snprintf(index, sizeof(index), "%zu", granted);
                 (void) setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-                (void) setenv("CUDA_VISIBLE_DEVICES", index, 1);
+                (void) setenv("CUDA_VISIBLE_DEVICES", indices, 1);
         } else { /* a MIG instance has no index */
-                (void) setenv("CUDA_VISIBLE_DEVICES", o->device, 1);
+                (void) setenv("CUDA_VISIBLE_DEVICES", uuids, 1);
         }
         return OBTAINED;
 }

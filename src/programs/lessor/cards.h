@@ -6,5 +6,5 @@
 
 /* The one device that is allowed becomes the one that is asked for. OBTAINED, OBTAIN_WITHOUT or an exit code. */
 int cards_apply_constraint(struct obtain *o, struct ask *ask);
-/* As --visible says, for the granted device, in our own environment. The same. */
+/* As --visible says, for the granted devices, in our own environment. The same. */
 int cards_set_visible(struct obtain *o);

@@ -151,10 +151,17 @@ void look_devices(const json_t *devices, bool with_holders)
 
 /* ---- leases, queue, strangers ---- */
 
+/* Of several the first, and how many more there are. */
 static const char *short_uuid(const json_t *object, char *buf, size_t buf_size)
 {
+        size_t n = json_array_size(json_object_get(object, "devices"));
         char uuid[FIELD_MAX];
-        return show_cut(show_field(object, "device", "-", uuid, sizeof(uuid)), UUID_SHOWN, true, buf, buf_size);
+
+        (void) show_cut(show_field(object, "device", "-", uuid, sizeof(uuid)), UUID_SHOWN, true, buf, buf_size);
+        size_t len = strlen(buf);
+        if (n > 1)
+                (void) snprintf(buf + len, buf_size - len, " +%zu", n - 1);
+        return buf;
 }
 
 static const char *span(const json_t *object, const char *key, char buf[DURATION_TEXT_MAX])

@@ -236,6 +236,10 @@ static void remember(struct obtain *o)
 {
         (void) snprintf(o->id, sizeof(o->id), "%s", lessor_lease_id(o->lease));
         (void) snprintf(o->device, sizeof(o->device), "%s", lessor_lease_device(o->lease));
+        o->n_devices = 0;
+        for (int i = 0; i < lessor_lease_n_devices(o->lease) && i < GANG_MAX; i++)
+                (void) snprintf(o->devices[o->n_devices++], sizeof(o->devices[0]), "%s",
+                                lessor_lease_device_at(o->lease, i));
         o->bytes = lessor_lease_bytes(o->lease);
 }
 

@@ -31,7 +31,9 @@ struct obtain {
         bool size_told; /* what was asked for where no size was named */
         uint64_t asked_ms;
         char id[LEASE_ID_TEXT_MAX]; /* "" = has none yet */
-        char device[UUID_TEXT_MAX];
+        char device[UUID_TEXT_MAX]; /* the first of those below */
+        char devices[GANG_MAX][UUID_TEXT_MAX];
+        int n_devices;
         uint64_t bytes;
 };
 

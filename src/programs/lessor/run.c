@@ -197,10 +197,12 @@ static int make_ready(struct obtain *o, struct child *child, char **command)
 
 static void say_granted(struct obtain *o)
 {
-        char size[SIZE_TEXT_MAX], waited[DURATION_TEXT_MAX], device[128];
+        char size[SIZE_TEXT_MAX], waited[DURATION_TEXT_MAX], device[128], more[48] = "";
+        if (o->n_devices > 1)
+                (void) snprintf(more, sizeof(more), " and on each of %d more", o->n_devices - 1);
         if (o->waited)
-                progress_say(&o->progress, "%s has %s on %s after %s", o->id, size_text(o->bytes, size),
-                             text_escape(o->device, strlen(o->device), device, sizeof(device)),
+                progress_say(&o->progress, "%s has %s on %s%s after %s", o->id, size_text(o->bytes, size),
+                             text_escape(o->device, strlen(o->device), device, sizeof(device)), more,
                              duration_text(clock_now_ms() - o->asked_ms, waited));
 }
 

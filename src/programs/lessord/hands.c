@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "arbiter/park.h"
 #include "base/log.h"
 #include "programs/lessord/daemon.h"
 #include "programs/lessord/launcher.h"
@@ -276,19 +277,36 @@ static void blocked(struct daemon *d, const struct action *a, enum hand_why why)
         submit_outcome(d, &order, &(struct hand_outcome){ .outcome = OUTCOME_BLOCKED, .why = (uint8_t) why });
 }
 
+/* Of a gang: on which of its devices a process has the most; its record names that one, and the hands look at it once more before it
+ * is restored. At the others the core has looked (thaw_keeps_waiting()). */
+static uint32_t main_part(struct world *w, const struct lease *lease, struct identity identity)
+{
+        const struct process *p = lease && lease->n_more != 0 ? world_process_find(w, identity) : NULL;
+        uint32_t most = 0;
+
+        for (uint32_t i = 1; p && i < lease_n_parts(lease); i++)
+                if (p->part_bytes[i] > p->part_bytes[most])
+                        most = i;
+        return most;
+}
+
 /* What only an order that parks says. False: its device has no uuid that the driver could be told. */
 static bool add_parking(const struct daemon *d, const struct action *a, struct warden_order *order)
 {
         const struct lease *lease = world_lease_by_id(d->world, a->lease_id);
         uint64_t deadline_ms = a->wait_ms ? a->wait_ms : d->conf.core.lock_ms;
 
-        if (a->device >= d->world->n_devices ||
-            !record_uuid_parse(d->world->devices[a->device].uuid, order->device_uuid))
+        uint32_t part = main_part(d->world, lease, a->process);
+        uint32_t device = lease && part != 0 ? lease_part(lease, part).device : a->device;
+
+        if (device >= d->world->n_devices || !record_uuid_parse(d->world->devices[device].uuid, order->device_uuid))
                 return false;
         order->lease_id = a->lease_id;
         order->bytes = a->bytes;
         if (a->hand == HAND_RESTORE)
-                order->used_at_most_bytes = a->limit_bytes;
+                order->used_at_most_bytes =
+                        part == 0 ? a->limit_bytes
+                                  : thaw_limit_bytes(d->world, lease, world_process_find(d->world, a->process), part);
         if (a->hand == HAND_LOCK || a->hand == HAND_HOLD)
                 order->deadline_ms =
                         deadline_ms < WARDEN_DEADLINE_MOST_MS ? (uint32_t) deadline_ms : WARDEN_DEADLINE_MOST_MS;
