@@ -142,6 +142,7 @@ void arbiter_step(struct world *w, const struct input *input, struct actions *ou
                 w->config = input->config;
                 for (uint32_t d = 0; d < w->n_devices; d++)
                         world_device_changed(w, d); /* when a lease leaves hangs on its grace */
+                enforce_look(w, out);               /* whom it spared by the old one may be judged by this */
                 break;
         case INPUT_DEVICE:
                 device_step(w, &input->device, out);

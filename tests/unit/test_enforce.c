@@ -314,6 +314,26 @@ static void one_persons_daemon_ends_only_that_persons(void **state)
         scene_end(&s);
 }
 
+/* Nothing on the card changes, so that no reading would tell of it again. */
+static void who_was_spared_by_the_configuration_before_is_judged_by_the_new_one(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s);
+        s.config.enforce_min_bytes = GiB(6);
+        scene_config(&s);
+        mode(&s, ENFORCE_ENFORCE);
+        uint32_t pid = stranger(&s);
+        tick_to(&s, 100);
+        assert_int_equal(s.world->n_audits, 0);
+        s.config.enforce_min_bytes = GiB(5);
+        scene_config(&s);
+        assert_int_equal(s.world->n_audits, 1);
+        tick_to(&s, 100 + STAY_S + NOTICE_S + 5);
+        assert_int_equal(n_sent(&s, pid, SIGTERM), 1);
+        scene_end(&s);
+}
+
 static void I3_leases_and_their_memory_elsewhere_are_not_strangers(void **state)
 {
         (void) state;
@@ -1000,6 +1020,7 @@ int main(void)
                 cmocka_unit_test(F58_a_name_exempts_nobody),
                 cmocka_unit_test(F52_shell_and_siblings_of_a_stranger_are_left_alone),
                 cmocka_unit_test(one_persons_daemon_ends_only_that_persons),
+                cmocka_unit_test(who_was_spared_by_the_configuration_before_is_judged_by_the_new_one),
                 cmocka_unit_test(I3_leases_and_their_memory_elsewhere_are_not_strangers),
                 cmocka_unit_test(stranger_that_is_adopted_in_its_notice_or_grace_is_spared),
                 cmocka_unit_test(F44_nobody_is_signalled_before_all_was_seen_after_a_start),
