@@ -284,7 +284,7 @@ static void fgd_with_an_exact_score_loses_a_point_and_with_noise_two_on_the_publ
         (void) snprintf(path, sizeof(path), "%s/openb/openb_node_list_gpu_node.csv", folder ? folder : "");
         if (!folder || access(path, R_OK) < 0) {
                 print_message("# no published trace here: LESSOR_DATA\n");
-                return;
+                return; /* cmocka's skip() is "not ok" to who reads TAP; test_sim.py says what is skipped */
         }
         assert_int_equal(trace_read_nodes(&published, path, NULL), 0);
         (void) snprintf(path, sizeof(path), "%s/openb/openb_pod_list_default.csv", folder);
