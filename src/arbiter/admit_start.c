@@ -130,17 +130,18 @@ static void bring_back(struct pass *p, struct entry *e, uint64_t devices, const 
         struct holder *h;
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
-        each_part(w, lease, h) world_holder_writing(w, h);
+        each_part (w, lease, h)
+                world_holder_writing(w, h);
         note_backfill(p, lease, lane, e, s);
-        each_part(w, lease, h) world_holder_written(w, h);
+        each_part (w, lease, h)
+                world_holder_written(w, h);
         lease->waited_ms = entry_waited_ms(e, w->now_ms);
         lease->kept_rank = (uint8_t) u64_min(entry_rank(&w->config, e, w->now_ms), lease->priority);
         lease->granted_ms = w->now_ms;
         admit_leave_heads(p, e);
         admit_drop_entry(w, e);
         thaw_begin(w, lease, p->out);
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 lane = &p->lanes[h->device];
                 lane->has_leases = true;
                 if (lease->exclusive)
@@ -204,14 +205,14 @@ static void grant(struct pass *p, struct entry *e, uint64_t devices, const struc
         lease->kept_rank = (uint8_t) u64_min(entry_rank(&w->config, e, w->now_ms), lease->priority);
         lease->slot_end_ms = lease->slot_ms != 0 ? u64_max(w->now_ms, e->due_ms) + lease->slot_ms : 0;
         note_backfill(p, lease, lane, e, s);
-        each_part(w, lease, h) world_holder_written(w, h);
+        each_part (w, lease, h)
+                world_holder_written(w, h);
         bool beside = lane->head && s->rule == RULE_FITS_BESIDE;
 
         struct user *user = &w->users[lease->user];
         usage_set_held(&w->config, user, user->held_bytes + lease_whole_bytes(lease), w->now_ms);
 
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 p->lanes[h->device].has_leases = true;
                 if (lease->exclusive)
                         p->lanes[h->device].exclusive_id = lease->id;
@@ -232,8 +233,7 @@ static void grant(struct pass *p, struct entry *e, uint64_t devices, const struc
         if (collected)
                 life_set_active(w, lease, a->token, p->out);
         /* Only now is it known how it counts: managed memory is unknown from the moment it runs. */
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 lane_add(&p->lanes[h->device], h, beside);
                 shrink_claim(w, h->device);
         }

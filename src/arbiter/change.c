@@ -170,8 +170,7 @@ static void set_pin(struct world *w, const struct change *c, struct lease *lease
         uint64_t pin_ms = pin_after(w, c);
         struct holder *h;
 
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 h->pinned = (c->what & CHANGE_PIN) != 0;
                 h->pin_end_ms = h->pinned && pin_ms != 0 ? u64_add_sat(w->now_ms, pin_ms) : 0;
@@ -226,8 +225,7 @@ void change_tick(struct world *w, struct lease *lease, struct actions *out)
 
         if (!h || !h->pinned || h->pin_end_ms == 0 || w->now_ms < h->pin_end_ms)
                 return;
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 h->pinned = false;
                 h->pin_end_ms = 0;

@@ -151,10 +151,10 @@ void ways_prove(struct world *w, struct lease *lease)
         }
         if (lease->ways.named != 0 && !lease->filler)
                 return; /* what is named is all that is used */
-        each_part(w, lease, h) world_holder_writing(w, h);
+        each_part (w, lease, h)
+                world_holder_writing(w, h);
         lease->ways.proven |= WAY_OUT_BIT(WAY_OUT_CHECKPOINT);
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 h->ways = lease->ways;
                 world_holder_written(w, h);
         }

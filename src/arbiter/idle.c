@@ -93,7 +93,8 @@ static void say(struct world *w, const struct lease *lease, const struct holder 
         const struct holder *part;
 
         (void) world_lease_used(w, lease, &used_bytes);
-        each_part(w, lease, part) reserved_bytes = u64_add_sat(reserved_bytes, part->reserved_bytes);
+        each_part (w, lease, part)
+                reserved_bytes = u64_add_sat(reserved_bytes, part->reserved_bytes);
         actions_add_lease(w, out, kind, lease,
                           &(struct reason){ .rule = (uint16_t) rule,
                                             .start_ms = since,

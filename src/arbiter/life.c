@@ -58,9 +58,11 @@ void life_change_state(struct world *w, struct lease *lease, enum lease_event ev
         struct holder *h;
 
         assert(next != LEASE_NONE);
-        each_part(w, lease, h) world_holder_writing(w, h);
+        each_part (w, lease, h)
+                world_holder_writing(w, h);
         lease->state = (uint8_t) next;
-        each_part(w, lease, h) world_holder_written(w, h);
+        each_part (w, lease, h)
+                world_holder_written(w, h);
 }
 
 /* Its grant is collected: what it reserves it may have taken by now. */
@@ -68,8 +70,7 @@ static void set_collected(struct world *w, const struct lease *lease)
 {
         struct holder *h;
 
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 h->uncollected = false;
                 world_holder_written(w, h);
@@ -106,8 +107,7 @@ static void bury(struct world *w, struct lease *lease, const struct reason *why,
                 for (uint32_t i = 0; i < w->n_processes; i++)
                         if (ref_equal(w->processes[i].lease, ref))
                                 process_put_under(&w->processes[i], (struct ref){ 0 }, ATTRIBUTED_NOT);
-                each_part(w, lease, h)
-                {
+                each_part (w, lease, h) {
                         assert(h->n_processes == 0);
                         world_holder_drop(w, h);
                 }
@@ -164,15 +164,15 @@ void life_end(struct world *w, struct lease *lease, enum end_reason end, uint64_
         if (end == END_UNADOPTED)
                 adopt_undo(w, lease);
         bool listed = false;
-        each_part(w, lease, h) listed = listed || is_listed(w, h);
+        each_part (w, lease, h)
+                listed = listed || is_listed(w, h);
         if (!listed) {
                 bury(w, lease, &why, token, out);
                 reading_outdated_of(w, &was, out);
                 return;
         }
 
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 /* Ended in the books, memory still there: it counts by what it uses, and where that is unknown by what it had. */
                 if (holder_reading_is_known(h))
@@ -359,8 +359,10 @@ static const struct holder *most_over_use(struct world *w, const struct lease *l
 {
         const struct holder *h, *most = NULL;
 
-        each_part(w, lease, h) if (!most || u64_sub0(h->used_bytes, h->reserved_bytes) >
-                                                    u64_sub0(most->used_bytes, most->reserved_bytes)) most = h;
+        each_part (w, lease, h)
+                if (!most ||
+                    u64_sub0(h->used_bytes, h->reserved_bytes) > u64_sub0(most->used_bytes, most->reserved_bytes))
+                        most = h;
         assert(most);
         return most;
 }
@@ -468,8 +470,7 @@ static void watch_idle(struct world *w, const struct lease *lease, struct holder
                 h->idle_bytes = u64_min(h->idle_bytes, h->used_bytes);
                 return;
         }
-        each_part(w, lease, any)
-        {
+        each_part (w, lease, any) {
                 world_holder_writing(w, any);
                 any->idle_since_ms = 0;
                 world_holder_written(w, any);
@@ -536,7 +537,8 @@ static void warn_leaving(struct world *w, struct lease *lease, struct actions *o
             !actions_have_room(out, 1))
                 return;
         lease->leaving_told++;
-        each_part(w, lease, h) reserved_bytes = u64_add_sat(reserved_bytes, h->reserved_bytes);
+        each_part (w, lease, h)
+                reserved_bytes = u64_add_sat(reserved_bytes, h->reserved_bytes);
         actions_add_lease(w, out, ACTION_WARNING, lease,
                           &(struct reason){ .rule = drains ? RULE_STILL_DRAINING : RULE_STILL_ORPHANED,
                                             .start_ms = lease->ended_ms,
@@ -624,7 +626,8 @@ static void lose_device(struct world *w, struct lease *lease, struct actions *ou
 
         if (lease->state == LEASE_DRAINING) {
                 bool listed = false;
-                each_part(w, lease, h) listed = listed || is_listed(w, h);
+                each_part (w, lease, h)
+                        listed = listed || is_listed(w, h);
                 if (!listed)
                         bury_drained(w, lease, out); /* nothing of it will ever be seen there again */
                 return;

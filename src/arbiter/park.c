@@ -44,7 +44,8 @@ void park_reserve(struct world *w, struct lease *lease, uint64_t bytes)
 {
         struct holder *h;
 
-        each_part(w, lease, h) reserve_part(w, h, bytes);
+        each_part (w, lease, h)
+                reserve_part(w, h, bytes);
 }
 
 /* Nothing of its reservations is in the claim of a plan, or counts as that, any more. */
@@ -53,7 +54,8 @@ void park_forget_moved(struct world *w, struct lease *lease)
         struct holder *h;
 
         lease->park.moved_bytes = 0;
-        each_part(w, lease, h) h->moved_bytes = 0;
+        each_part (w, lease, h)
+                h->moved_bytes = 0;
 }
 
 /* What it uses now is what it is taken off its devices with. */
@@ -62,7 +64,8 @@ void park_note_used(struct world *w, struct lease *lease)
         struct holder *h;
 
         (void) world_lease_used(w, lease, &lease->park.used_bytes);
-        each_part(w, lease, h) h->began_used_bytes = h->used_bytes;
+        each_part (w, lease, h)
+                h->began_used_bytes = h->used_bytes;
         park_forget_moved(w, lease);
 }
 
@@ -71,8 +74,7 @@ void park_set_exclusive(struct world *w, struct lease *lease, bool exclusive)
 {
         struct holder *h;
 
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 h->exclusive = exclusive;
                 world_holder_written(w, h);
@@ -148,7 +150,8 @@ static void reserve_again(struct world *w, const struct lease *lease)
 {
         struct holder *h;
 
-        each_part(w, lease, h) reserve_part(w, h, can_have_again_bytes(w, lease, h));
+        each_part (w, lease, h)
+                reserve_part(w, h, can_have_again_bytes(w, lease, h));
 }
 
 static void all_changed(struct world *w, const struct lease *lease)
@@ -332,12 +335,11 @@ void park_is_out(struct world *w, struct lease *lease, struct actions *out)
         park_count_as_held(w, lease, false);
         /* What stays of it there nobody counts on again: a plan that it made too small would be begun anew without end. */
         lease->ways.floor_bytes[k->way] = 0;
-        each_part(w, lease, h) lease->ways.floor_bytes[k->way] =
-                u64_max(lease->ways.floor_bytes[k->way], h->used_bytes);
+        each_part (w, lease, h)
+                lease->ways.floor_bytes[k->way] = u64_max(lease->ways.floor_bytes[k->way], h->used_bytes);
         lease->over_use_since_ms = 0;
         lease->over_use_told = 0;
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 h->idle_since_ms = 0;
                 h->rests_since_ms = 0;

@@ -116,8 +116,7 @@ static void call_idle(struct world *w, const struct park_call *c, struct lease *
                 refuse(w, c, lease, RULE_WRONG_STATE, 0, out);
                 return;
         }
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 world_holder_writing(w, h);
                 h->idle_since_ms = !idle ? 0 : h->idle_since_ms != 0 ? h->idle_since_ms : u64_max(w->now_ms, 1);
                 h->idle_bytes = h->used_bytes;

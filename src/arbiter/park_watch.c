@@ -51,7 +51,9 @@ bool park_is_off(struct world *w, const struct lease *lease)
 {
         const struct holder *h;
 
-        each_part(w, lease, h) if (!is_off_there(w, lease, h)) return false;
+        each_part (w, lease, h)
+                if (!is_off_there(w, lease, h))
+                        return false;
         return true;
 }
 

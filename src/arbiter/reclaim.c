@@ -127,8 +127,8 @@ static enum reclaim_no can_checkpoint(struct world *w, const struct holder *h)
         if (w->host.checkpoint != CHECKPOINT_CAN)
                 return RECLAIM_CANNOT;
         if (lease && lease->n_more != 0)
-                each_part(w, lease, part) known =
-                        known && holder_reading_is_known(part) && w->devices[part->device].per_process_known;
+                each_part (w, lease, part)
+                        known = known && holder_reading_is_known(part) && w->devices[part->device].per_process_known;
         if (!known)
                 return RECLAIM_UNKNOWN;
         return (lease ? world_lease_listed(w, lease) : h->n_processes) == 0 ? RECLAIM_NOT_THERE : RECLAIM_MAY;

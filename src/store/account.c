@@ -93,7 +93,8 @@ static void add_lease(struct world *w, const struct lease *lease, uint64_t from_
                 const struct holder *h;
                 bool idle = lease_n_parts(lease) != 0;
                 add(row, ACCOUNT_HELD, lease->bytes, ms);
-                each_part(w, lease, h) idle = idle && holder_idle_since_ms(h) != 0;
+                each_part (w, lease, h)
+                        idle = idle && holder_idle_since_ms(h) != 0;
                 if (idle)
                         add(row, ACCOUNT_IDLE, lease->bytes, ms);
         }

@@ -234,7 +234,8 @@ static void undone(struct trial *t, const struct action *a, struct book *b)
         t->count.undone++;
         b->by_person = false;
         if (l)
-                each_part(t->world, l, h) b->bytes = u64_min(b->bytes, h->reserved_bytes);
+                each_part (t->world, l, h)
+                        b->bytes = u64_min(b->bytes, h->reserved_bytes);
 }
 
 static void changed(struct trial *t, struct book *b)

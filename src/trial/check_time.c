@@ -54,7 +54,8 @@ static uint64_t had_bytes(struct trial *t, const struct lease *l)
         uint64_t grown = u64_sub0(l->park.charged_bytes, l->park.used_bytes), most = 0;
         const struct holder *h;
 
-        each_part(t->world, l, h) most = u64_max(most, h->began_used_bytes + grown);
+        each_part (t->world, l, h)
+                most = u64_max(most, h->began_used_bytes + grown);
         return most;
 }
 
