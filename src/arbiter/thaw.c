@@ -30,14 +30,18 @@ uint64_t thaw_need_bytes(struct world *w, const struct lease *lease, const struc
 uint64_t thaw_demand_bytes(struct world *w, const struct lease *lease)
 {
         const struct holder *h;
-        uint64_t most_bytes = 1;
+        uint64_t most_bytes = 1, least_ceiling_bytes = UINT64_MAX;
 
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
+                least_ceiling_bytes = u64_min(least_ceiling_bytes, device_ceiling_now(w, h->device));
                 uint64_t need_bytes = thaw_need_bytes(w, lease, h);
                 bool stays = lease->park.way != WAY_OUT_CHECKPOINT && holder_reading_is_known(h);
                 most_bytes = u64_max(most_bytes, stays ? u64_sub0(need_bytes, h->used_bytes) : need_bytes);
         }
+        /* Slack, or more than it was promised, that one device has room for is not asked of a smaller one: each is looked at for what is
+         * to come back there (thaw_keeps_waiting). */
+        if (lease->n_more != 0 && most_bytes > least_ceiling_bytes)
+                return u64_max(lease->bytes, least_ceiling_bytes);
         return most_bytes;
 }
 
@@ -96,8 +100,7 @@ static bool could_return(struct world *w, const struct lease *lease)
                 return true;
         if (lease->state != LEASE_PARKED || ref_is_none(lease->entry) || w->now_ms < lease->park.again_ms)
                 return false;
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 sums_now(w, h->device, &sums);
                 world_each_holder_of (w, i, HOLDER_CLAIM)
                         if (w->holders[i].claim_kind == CLAIM_HEAD && w->holders[i].device == h->device)
@@ -173,16 +176,14 @@ enum rule thaw_keeps_waiting(struct world *w, const struct lease *lease, struct 
         }
         if (k->way != WAY_OUT_CHECKPOINT)
                 return RULE_NONE;
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 const struct device *dev = &w->devices[h->device];
                 if (dev->foreign_grew_ms != 0 &&
                     w->now_ms - u64_min(dev->foreign_grew_ms, w->now_ms) < w->config.card_quiet_ms)
                         return RULE_CARD_MOVES;
         }
         /* The last look: the device's own figure, whatever the sums say. */
-        each_part(w, lease, h)
-        {
+        each_part (w, lease, h) {
                 const struct device *dev = &w->devices[h->device];
                 if (!dev->used_known || dev->used_bytes > u64_sub0(dev->total_bytes, thaw_need_bytes(w, lease, h)))
                         return RULE_NO_ROOM;

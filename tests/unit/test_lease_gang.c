@@ -450,6 +450,28 @@ static void last_look_at_the_other_card_keeps_a_gang_parked(void **state)
         scene_end(&s);
 }
 
+/* What one card has room for beyond the promise is not asked of the other. */
+static void gang_comes_back_where_one_card_can_give_less_than_the_other(void **state)
+{
+        (void) state;
+        struct scene s;
+        uint32_t pids[2];
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(32));
+        (void) scene_device(&s, GiB(24));
+        begin_hands(&s, GiB(64));
+        uint64_t gang = filler(&s, GiB(24), pids);
+        scene_says_as(&s, gang, PARK_CALL_PARK, 0, ALICE);
+        scene_tick_to_s(&s, 3);
+        assert_state(&s, gang, LEASE_PARKED);
+        scene_says_as(&s, gang, PARK_CALL_THAW, 0, ALICE);
+        scene_tick_to_s(&s, 10);
+        assert_runs(&s, gang);
+        assert_bytes(part(&s, gang, 0)->used_bytes, GiB(24));
+        assert_bytes(part(&s, gang, 1)->used_bytes, GiB(24));
+        scene_end(&s);
+}
+
 /* A filler on one card. */
 static uint64_t filler_on(struct scene *s, uint32_t device, uint64_t bytes, uint8_t named)
 {
@@ -612,6 +634,7 @@ int main(void)
                 cmocka_unit_test(one_rank_that_cannot_be_checkpointed_brings_all_back),
                 cmocka_unit_test(process_that_spans_both_cards_is_moved_with_all_it_has),
                 cmocka_unit_test(last_look_at_the_other_card_keeps_a_gang_parked),
+                cmocka_unit_test(gang_comes_back_where_one_card_can_give_less_than_the_other),
                 cmocka_unit_test(gang_takes_memory_back_on_both_cards_and_starts_when_all_is_there),
                 cmocka_unit_test(nobody_gives_way_to_a_gang_that_gets_only_one_of_its_cards),
                 cmocka_unit_test(nobody_gives_way_to_a_gang_where_host_memory_holds_only_a_part),
