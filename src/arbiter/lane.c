@@ -87,6 +87,14 @@ static enum rule rule_ahead_of_head(const struct world *w, const struct lane *la
         return lane->blocks ? RULE_HEAD_BLOCKS : RULE_BEHIND_HEAD;
 }
 
+/* A start that was in sight stays so; to whose plan has failed one was as well, and he stands before who became head meanwhile. */
+static bool is_promised_before(const struct entry *head, const struct entry *e)
+{
+        bool had_plan = e->head_is_finite && !e->is_head;
+
+        return head->head_is_finite && !had_plan;
+}
+
 void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const struct entry *e)
 {
         struct entry *head = lane->old_head;
@@ -95,7 +103,7 @@ void lane_keep_head(struct world *w, uint32_t device, struct lane *lane, const s
                 return;
 
         unsigned rank = entry_rank(&w->config, head, w->now_ms);
-        if (rank_passes(&w->config, e->priority, rank) || (!head->head_is_finite && queue_before(w, e, head)))
+        if (rank_passes(&w->config, e->priority, rank) || (!is_promised_before(head, e) && queue_before(w, e, head)))
                 return;
         bool blocks = head->block_since_ms != 0 && !head->stepped_aside && w->now_ms < head->block_until_ms;
         struct projection start;

@@ -66,6 +66,34 @@ static void what_the_first_victim_had_is_claimed_while_the_second_is_on_its_way(
         scene_end(&s);
 }
 
+/* A plan is as good as a start: whoever became head of the device while it ran did not come before. */
+static void whose_plan_failed_stands_before_who_became_head_meanwhile(void **state)
+{
+        (void) state;
+        struct scene s;
+        begin(&s);
+        uint64_t f = scene_request(
+                &s, (struct ask){ .bytes = GiB(20), .priority = 5, .uid = ALICE, .slot_s = 600, .named = CHECKPOINT });
+        scene_uses(&s, f, GiB(20));
+        scene_next(&s, HAND_LOCK, 1, OUTCOME_NONE, HAND_WHY_NONE);
+        uint64_t first = ask_2(&s, GiB(16));
+        assert_state(&s, f, LEASE_ASKING);
+        scene_tick_to_s(&s, 1);
+        uint64_t later = scene_request(&s, (struct ask){ .bytes = GiB(16), .priority = 2, .uid = CAROL });
+        scene_tick_to_s(&s, 2);
+        assert_true(scene_entry(&s, later)->is_head);
+        scene_outcome(&s, scene_last(&s, f, ACTION_HAND), OUTCOME_BLOCKED, HAND_WHY_LOCK_TIMEOUT);
+        scene_tick_to_s(&s, 3);
+        assert_waits(&s, first);
+        scene_release(&s, f);
+        scene_process_ends(&s, scene_owner(&s, f));
+        scene_look(&s);
+        scene_tick_to_s(&s, 5);
+        assert_runs(&s, first);
+        assert_waits(&s, later);
+        scene_end(&s);
+}
+
 /* One look lacks a row, and the device counts its memory all the same: that is nothing that was given back, though it looks like
  * memory of somebody who cannot be read, and as if there were room for it. */
 static void row_that_is_missing_once_takes_nothing_from_a_victims_promise(void **state)
@@ -141,6 +169,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_the_first_victim_had_is_claimed_while_the_second_is_on_its_way),
+                cmocka_unit_test(whose_plan_failed_stands_before_who_became_head_meanwhile),
                 cmocka_unit_test(row_that_is_missing_once_takes_nothing_from_a_victims_promise),
                 cmocka_unit_test(plan_that_failed_is_undone_from_its_last_step_on),
                 cmocka_unit_test(look_from_before_the_checkpoint_does_not_show_that_it_is_off),
