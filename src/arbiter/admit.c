@@ -339,6 +339,8 @@ void admit_pass(struct world *w, struct actions *out, struct newcomer *newcomer,
                         early.of[k].started = look_early(&p, &w->entries[early.of[k].entry], early.of[k].devices);
                 if (has_started(&early, order[i]))
                         continue;
+                if (e->kind == ENTRY_BOOKING) /* when it is due, by the time alone, nothing of it changes any more */
+                        admit_follow_share(&p, e);
                 if (e->held_since_ms != 0) {
                         struct reason why = {
                                 .rule = RULE_ON_HOLD, .place = p.place, .n_waiting = n, .need_bytes = e->demand_bytes

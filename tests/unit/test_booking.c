@@ -408,9 +408,25 @@ static void who_went_beside_a_booking_does_not_give_way_to_it(void **state)
         scene_end(&s);
 }
 
+/* Else it would do so when it is due, in a tick that says nothing of it. */
+static void share_that_is_booked_follows_what_can_be_given_at_once(void **state)
+{
+        (void) state;
+        struct scene s;
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(24));
+        uint64_t id = scene_request(&s, (struct ask){ .percent_milli = 50000, .start_s = 3600, .slot_s = 600 });
+        assert_bytes(scene_entry(&s, id)->demand_bytes, GiB(12));
+        s.config.kept_free_bytes = GiB(4);
+        scene_config(&s);
+        assert_bytes(scene_entry(&s, id)->demand_bytes, GiB(10));
+        scene_end(&s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(share_that_is_booked_follows_what_can_be_given_at_once),
                 cmocka_unit_test(D9_booking_is_passed_only_by_what_is_not_in_its_way),
                 cmocka_unit_test(what_the_driver_keeps_is_nobodys_when_a_booking_begins),
                 cmocka_unit_test(D9_who_is_in_its_way_is_head_behind_it_and_others_go_ahead_of_that),
