@@ -132,6 +132,18 @@ void check_plan_began(struct trial *t, const struct action *a)
                 if (h && l->state == LEASE_ASKING)
                         comes += u64_max(l->bytes, h->used_bytes);
         }
+        for (uint32_t i = 0; i < t->world->n_plans;
+             i++) { /* so does who is still to leave for one of them, as a gang from here too */
+                const struct plan *plan = &t->world->plans[i];
+                for (uint32_t v = 0; plan->id != 0 && v < plan->n_victims; v++) {
+                        const struct lease *l = world_lease_get(t->world, plan->victims[v].lease);
+                        const struct holder *h = l && l->state != LEASE_ASKING && plan->victims[v].state == VICTIM_TO_DO
+                                                         ? world_part_on(t->world, l, a->device)
+                                                         : NULL;
+                        if (h)
+                                comes += u64_max(l->bytes, h->used_bytes);
+                }
+        }
         if (comes < a->why.need_bytes)
                 trial_break(t, "L%" PRIu64 ": a plan that gives %" PRIu64 " of %" PRIu64 " begins", a->lease_id, comes,
                             a->why.need_bytes);
