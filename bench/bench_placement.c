@@ -56,13 +56,25 @@ static uint32_t below(uint32_t n)
         return (uint32_t) (next() % n);
 }
 
+/* What was taken, to be given back when all is measured. */
+enum { TAKEN_MAX = 256 };
+static void *taken[TAKEN_MAX];
+static unsigned n_taken;
+
 static void *memory_of(size_t bytes)
 {
-        void *memory = malloc(bytes);
+        void *memory = n_taken < TAKEN_MAX ? malloc(bytes) : NULL;
 
         if (!memory)
                 give_up("no memory");
+        taken[n_taken++] = memory;
         return memory;
+}
+
+static void give_all_back(void)
+{
+        while (n_taken > 0)
+                free(taken[--n_taken]);
 }
 
 static uint64_t cpu_now_ns(void)
@@ -104,7 +116,6 @@ static void make_cluster(struct cluster *cluster, uint32_t n)
         bytes = cluster_bytes(specs, n);
         if (cluster_init(cluster, specs, n, memory_of(bytes), bytes, &err) < 0)
                 give_up(err.msg);
-        free(specs);
 }
 
 /* Few shapes are frequent, most are rare, as in the traces of real clusters: a sixth has no GPU, a half a part of one. */
@@ -273,5 +284,6 @@ int main(int argc, char **argv)
                       n_nodes, n_nodes * GPUS, SHAPES, policy->name, n, singles.failed, singles.per_s,
                       (double) singles.p50_ns / 1e3, (double) singles.p99_ns / 1e3, (double) singles.most_ns / 1e3,
                       singles.bytes, GANG, gangs_per_s, (double) gang_p99_ns / 1e3, (before + between + after) / 3);
+        give_all_back();
         return EXIT_SUCCESS;
 }
