@@ -295,6 +295,13 @@ static bool is_mistaken_for(struct trial *t, uint32_t card, uint64_t lease_id)
         return !t->world->devices[card].driver_own_known && h && !holder_reading_is_known(h);
 }
 
+/* It had given way, and took its memory again without a word: what it had is nobody's promise, also while it is being freed. */
+static bool has_lied(struct trial *t, uint64_t lease_id)
+{
+        const struct lease *l = world_lease_by_id(t->world, lease_id);
+        return l && l->park.broke_promise;
+}
+
 /* Is all that is on this card what somebody was promised, and no more? */
 static bool is_honest(struct trial *t, uint32_t card)
 {
@@ -306,7 +313,8 @@ static bool is_honest(struct trial *t, uint32_t card)
                 uint32_t client = at->lags[i].client;
                 const struct book *b = client == NOBODY ? NULL : book_of(t, t->clients[client].lease_id);
                 if (at->lags[i].until_ms > t->now_ms &&
-                    (!b || !book_is_on(b, card) || taken_by_lease(t, client, card) > b->bytes))
+                    (!b || !book_is_on(b, card) || taken_by_lease(t, client, card) > b->bytes ||
+                     has_lied(t, t->clients[client].lease_id)))
                         return false;
         }
         for (uint32_t i = 0; i < t->n_procs; i++) {
