@@ -29,20 +29,24 @@ uint64_t thaw_need_bytes(struct world *w, const struct lease *lease, const struc
 
 uint64_t thaw_demand_bytes(struct world *w, const struct lease *lease)
 {
+        uint64_t most_bytes = 1, least_more_bytes = UINT64_MAX, least_ceiling_bytes = UINT64_MAX;
+        bool comes_whole = lease->park.way == WAY_OUT_CHECKPOINT;
         const struct holder *h;
-        uint64_t most_bytes = 1, least_ceiling_bytes = UINT64_MAX;
 
         each_part (w, lease, h) {
-                least_ceiling_bytes = u64_min(least_ceiling_bytes, device_ceiling_now(w, h->device));
                 uint64_t need_bytes = thaw_need_bytes(w, lease, h);
-                bool stays = lease->park.way != WAY_OUT_CHECKPOINT && holder_reading_is_known(h);
-                most_bytes = u64_max(most_bytes, stays ? u64_sub0(need_bytes, h->used_bytes) : need_bytes);
+                uint64_t seen_bytes = comes_whole ? u64_max(lease->bytes, h->began_used_bytes) : need_bytes;
+                bool stays = !comes_whole && holder_reading_is_known(h);
+                most_bytes = u64_max(most_bytes, stays ? u64_sub0(need_bytes, h->used_bytes) : seen_bytes);
+                least_more_bytes = u64_min(least_more_bytes, need_bytes - seen_bytes);
+                least_ceiling_bytes = u64_min(least_ceiling_bytes, device_ceiling_now(w, h->device));
         }
+        uint64_t demand_bytes = u64_add_sat(most_bytes, lease_n_parts(lease) != 0 ? least_more_bytes : 0);
         /* Slack, or more than it was promised, that one device has room for is not asked of a smaller one: each is looked at for what is
          * to come back there (thaw_keeps_waiting). */
-        if (lease->n_more != 0 && most_bytes > least_ceiling_bytes)
+        if (lease->n_more != 0 && demand_bytes > least_ceiling_bytes)
                 return u64_max(lease->bytes, least_ceiling_bytes);
-        return most_bytes;
+        return demand_bytes;
 }
 
 bool thaw_is_wanted(const struct world *w, const struct lease *lease)

@@ -472,6 +472,27 @@ static void gang_comes_back_where_one_card_can_give_less_than_the_other(void **s
         scene_end(&s);
 }
 
+static void slack_of_the_larger_card_is_not_asked_of_the_smaller(void **state)
+{
+        (void) state;
+        struct scene s;
+        uint32_t pids[2];
+        scene_begin(&s);
+        (void) scene_device(&s, GiB(48));
+        (void) scene_device(&s, GiB(24));
+        begin_hands(&s, GiB(64));
+        uint64_t gang = filler(&s, GiB(12), pids);
+        scene_says_as(&s, gang, PARK_CALL_PARK, 0, ALICE);
+        scene_tick_to_s(&s, 3);
+        (void) scene_stranger(&s, 1, GiB(24) - GiB(12) - MiB(600)); /* 491 MiB of slack there, 983 on the other */
+        scene_tick_to_s(&s, 60);
+        scene_look(&s);
+        scene_says_as(&s, gang, PARK_CALL_THAW, 0, ALICE);
+        scene_tick_to_s(&s, 70);
+        assert_runs(&s, gang);
+        scene_end(&s);
+}
+
 /* A filler on one card. */
 static uint64_t filler_on(struct scene *s, uint32_t device, uint64_t bytes, uint8_t named)
 {
@@ -635,6 +656,7 @@ int main(void)
                 cmocka_unit_test(process_that_spans_both_cards_is_moved_with_all_it_has),
                 cmocka_unit_test(last_look_at_the_other_card_keeps_a_gang_parked),
                 cmocka_unit_test(gang_comes_back_where_one_card_can_give_less_than_the_other),
+                cmocka_unit_test(slack_of_the_larger_card_is_not_asked_of_the_smaller),
                 cmocka_unit_test(gang_takes_memory_back_on_both_cards_and_starts_when_all_is_there),
                 cmocka_unit_test(nobody_gives_way_to_a_gang_that_gets_only_one_of_its_cards),
                 cmocka_unit_test(nobody_gives_way_to_a_gang_where_host_memory_holds_only_a_part),
